@@ -14,7 +14,10 @@ class CutileSimError(Exception):
     Attributes:
         reason: What happened, in one sentence, with no place in it.
         location: The kernel's source location, or None where there is none.
+        printed: What the kernel had printed when it was stopped.
     """
+
+    printed: str = ""
 
     def __init__(self, reason: str, *, location: Location | None = None) -> None:
         super().__init__(reason)
@@ -113,6 +116,14 @@ class BudgetExceededError(KernelError, TimeoutError):
 
 class UsageError(CutileSimError, ValueError):
     """The caller asked for something that makes no sense: arguments, grid, file, specification."""
+
+
+class UsageTypeError(UsageError, TypeError):
+    """A wrong kind of argument, where a launch on a GPU raises TypeError."""
+
+
+class UsageOverflowError(UsageError, OverflowError):
+    """An integer that does not fit its parameter, where a launch on a GPU raises OverflowError."""
 
 
 class InternalError(CutileSimError):

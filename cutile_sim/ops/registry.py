@@ -5,7 +5,7 @@
 
 Positional parameters are the row's operand names; keyword-only ones are its attributes and stand-alone flags, and what
 else the function asks for: `result_type` (the first result's Tile IR type), `operand_types` (a dict by operand name),
-`cx` (the running group of blocks: memory, grid, regions, output). A pure operation never asks for `cx`. What a function
+`used_results` (a tuple of bools: whether anything reads each result), `cx` (the running group of blocks: memory, grid, regions, output). A pure operation never asks for `cx`. What a function
 does not take must be named in `ignores`, so that nothing can be forgotten.
 """
 
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from cutile_sim.optable import OPS
 
-EXTRAS = ("result_type", "operand_types", "cx")
+EXTRAS = ("result_type", "operand_types", "used_results", "cx")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -27,6 +27,7 @@ class Implementation:
     """An evaluator function and what it asks for beyond its operands."""
 
     function: Callable[..., Any]
+    operands: tuple[str, ...]
     keywords: tuple[str, ...]
     wants: frozenset[str]
 
@@ -55,7 +56,10 @@ def implements(mnemonic: str, *, ignores: Iterable[str] = ()) -> Callable[[F], F
         if mnemonic in IMPLEMENTATIONS:
             raise TypeError(f"{mnemonic} has two implementations")
         IMPLEMENTATIONS[mnemonic] = Implementation(
-            function, tuple(k for k in keywords if k not in EXTRAS), frozenset(keywords) & frozenset(EXTRAS)
+            function,
+            positional,
+            tuple(k for k in keywords if k not in EXTRAS),
+            frozenset(keywords) & frozenset(EXTRAS),
         )
         return function
 

@@ -53,6 +53,20 @@ def _dims(dims: tuple[int | None, ...], separator: str) -> str:
     return separator.join("?" if n is None else str(n) for n in dims)
 
 
+def _tile(shape: tuple[int, ...]) -> str:
+    return f"tile=({_dims(shape, 'x')}), "
+
+
+def _padding(padding: PaddingValue) -> str:
+    return "" if padding is PaddingValue.MISSING else f"padding_value = {padding.name.lower()}, "
+
+
+def _map(dim_map: tuple[int, ...]) -> str:
+    if dim_map == tuple(range(len(dim_map))):
+        return ""
+    return f", dim_map=[{', '.join(map(str, dim_map))}]"
+
+
 @dataclass(frozen=True)
 class TensorViewType:
     """An array in memory: element type, shape and strides in elements; None marks a size known at run time."""
@@ -77,6 +91,9 @@ class PartitionViewType:
     dim_map: tuple[int, ...]
     padding: PaddingValue
 
+    def __str__(self) -> str:
+        return f"partition_view<{_tile(self.tile_shape)}{_padding(self.padding)}{self.tensor}{_map(self.dim_map)}>"
+
 
 @dataclass(frozen=True)
 class StridedViewType:
@@ -88,6 +105,11 @@ class StridedViewType:
     dim_map: tuple[int, ...]
     padding: PaddingValue
 
+    def __str__(self) -> str:
+        strides = f"traversal_strides=[{_dims(self.traversal_strides, ',')}], "
+        padding, dim_map = _padding(self.padding), _map(self.dim_map)
+        return f"strided_view<{_tile(self.tile_shape)}{strides}{padding}{self.tensor}{dim_map}>"
+
 
 @dataclass(frozen=True)
 class GatherScatterViewType:
@@ -98,6 +120,10 @@ class GatherScatterViewType:
     sparse_dim: int
     padding: PaddingValue
 
+    def __str__(self) -> str:
+        padding = _padding(self.padding)
+        return f"gather_scatter_view<{_tile(self.tile_shape)}{padding}{self.tensor}, sparse_dim={self.sparse_dim}>"
+
 
 @dataclass(frozen=True)
 class FunctionType:
@@ -105,6 +131,10 @@ class FunctionType:
 
     parameters: tuple[Type, ...]
     results: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        parameters, results = (", ".join(map(str, types)) for types in (self.parameters, self.results))
+        return f"({parameters}) -> ({results})"
 
 
 ViewType = PartitionViewType | StridedViewType | GatherScatterViewType

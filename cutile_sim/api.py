@@ -1,0 +1,126 @@
+"""The functions people call: run a kernel, check a kernel."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, TextIO
+
+from cutile_sim.engine.context import Fill
+from cutile_sim.engine.machine import Limits
+from cutile_sim.errors import CutileSimError, UsageError
+from cutile_sim.launch import LaunchResult, check_grid, launch, program_of
+from cutile_sim.tileir.core import Function, Module
+from cutile_sim.tileir.decode import decode
+
+FILLS = ("sentinel", "zero", "ones")
+
+
+def load(path: str | os.PathLike[str]) -> Module:
+    """Decode a `.tileirbc` file.
+
+    Raises UsageError where the file cannot be read, DecodeError where it is damaged or newer than this release.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise UsageError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from None
+    return decode(data)
+
+
+def entry_of(module: Module, name: str | None = None) -> Function:
+    """The module's kernel, or the one of that name. Raises UsageError where there is none, or several and no name."""
+    entries = [f for f in module.functions if f.is_entry]
+    if name is not None:
+        for function in entries:
+            if function.name == name:
+                return function
+        raise UsageError(
+            f"the module has no kernel {name!r}; it has {', '.join(f.name for f in entries) or 'none'}"
+        )
+    if len(entries) != 1:
+        raise UsageError(
+            f"the module has {len(entries)} kernels"
+            + (f": name one of {', '.join(f.name for f in entries)}" if entries else "")
+        )
+    return entries[0]
+
+
+def _fill(undetermined: str) -> Fill:
+    if undetermined not in FILLS:
+        raise UsageError(f"undetermined must be one of {', '.join(FILLS)}, not {undetermined!r}")
+    return Fill(undetermined)
+
+
+def simulate(
+    kernel: Any,
+    grid: Any,
+    *args: Any,
+    arch: str | None = None,
+    bytecode_version: str | None = None,
+    undetermined: str = "sentinel",
+    step_limit: int = Limits.steps,
+    time_limit: float | None = None,
+    batch_blocks: int | None = None,
+    echo: bool | TextIO = True,
+    progress: Callable[[int], None] | None = None,
+) -> LaunchResult:
+    """Run a kernel over a grid on the CPU, as `ct.launch` would on a GPU: arrays are written in place.
+
+    Args:
+        kernel: A `@ct.kernel`, or bytecode decoded by `load`.
+        grid: Blocks along x, y, z: an integer or a tuple of up to three.
+        args: What the kernel takes: NumPy arrays, CPU tensors, or anything with `__array_interface__` or DLPack; numbers;
+            constants; tuples; lists of arrays. For bytecode an array stands for its pointer, shape and strides.
+        arch: The GPU to compile for, such as "sm_90", so that the front-end's rules for it apply. None: any GPU.
+        bytecode_version: Such as "13.3". None: the newest that both sides know.
+        undetermined: What lanes hold that the program leaves undetermined: "sentinel" (NaN, and 0x5a bytes in
+            integers), "zero" or "ones".
+        step_limit: Instructions after which a launch is taken to be endless.
+        time_limit: Seconds after which the launch is stopped. None: never.
+        batch_blocks: About how many blocks to run in step. None: as many as fit the cache. The result does not depend on it.
+        echo: Where the kernel's printed text goes: True is standard output, False nowhere.
+        progress: Called with the number of finished blocks after each batch.
+
+    Returns:
+        What the launch printed, did and counted.
+
+    Raises:
+        UsageError: The arguments or the grid make no sense.
+        VerifyError: The real compiler would refuse the kernel.
+        KernelError: The kernel did something wrong: out of bounds, misaligned, a failed assertion, an endless loop.
+        UnsupportedError: The kernel needs something that one simulated GPU cannot give.
+        cuda.tile.TileError: cuTile's own front-end refused the kernel.
+    """
+    blocks = check_grid(grid)
+    fill = _fill(undetermined)
+    if isinstance(kernel, Module):
+        from cutile_sim.frontend.bytecode import bind_entry
+
+        function = entry_of(kernel)
+        program, params = program_of(kernel, function), bind_entry(function, args)
+    else:
+        from cutile_sim.frontend.export import prepare_launch
+
+        compiled, params = prepare_launch(kernel, args, arch=arch, bytecode_version=bytecode_version)
+        program = program_of(compiled.module, compiled.entry)
+    stream = sys.stdout if echo is True else echo
+    try:
+        result = launch(
+            program,
+            blocks,
+            params,
+            fill=fill,
+            limits=Limits(step_limit, time_limit),
+            batch_blocks=batch_blocks,
+            progress=progress,
+        )
+    except CutileSimError as error:
+        if stream and error.printed:
+            stream.write(error.printed)
+        raise
+    if stream and result.printed:
+        stream.write(result.printed)
+    return result

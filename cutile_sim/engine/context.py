@@ -1,0 +1,88 @@
+"""What operations that touch the world see of the launch: memory, grid, output, and the group of blocks that runs now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cutile_sim.dtypes import ElementType
+from cutile_sim.engine.group import Group
+from cutile_sim.memory.space import AddressSpace, Allocation
+from cutile_sim.tileir.core import Op
+from cutile_sim.tileir.types import PointerType
+
+INTEGER_SENTINEL = 0x5A
+"""Every byte of an undetermined integer: wrong at a glance, odd, positive, and far from small numbers."""
+
+
+@dataclass(frozen=True)
+class Fill:
+    """What lanes hold whose value the program leaves undetermined.
+
+    `pattern` is "sentinel" (NaN; for integers the byte 0x5a repeated; false), "zero", or "ones" (all bits set).
+    """
+
+    pattern: str = "sentinel"
+
+    def value(self, element: ElementType | PointerType) -> Any:
+        """The filler of one element type, in the engine's carrier form."""
+        if not isinstance(element, ElementType):
+            return np.int64(0)
+        if self.pattern == "zero":
+            return element.carrier.type(0)
+        if element.is_float:
+            return element.carrier.type(np.nan)
+        if element.width_bits == 1:
+            return np.bool_(self.pattern == "ones")
+        if self.pattern == "ones":
+            return element.carrier.type(-1)
+        pattern = np.full(element.carrier.itemsize, INTEGER_SENTINEL, np.uint8).view(element.carrier)[0]
+        return pattern if element.width_bits >= 8 else element.carrier.type(5)
+
+
+@dataclass
+class Counts:
+    """What a launch did, summed over its blocks."""
+
+    operations: int = 0
+    bytes_loaded: int = 0
+    bytes_stored: int = 0
+
+
+@dataclass
+class Context:
+    """One launch, as its operations see it.
+
+    Attributes:
+        grid: Blocks along x, y, z.
+        group: The blocks that run now, in step.
+        op: The operation that runs now, kept by those that can fail.
+        printed: (launch-order number of the block, text), in the order of execution.
+        globals: Allocation of each of the module's globals.
+    """
+
+    space: AddressSpace
+    grid: tuple[int, int, int]
+    fill: Fill
+    globals: dict[str, Allocation] = field(default_factory=dict)
+    group: Group = None  # type: ignore[assignment]
+    op: Op | None = None
+    printed: list[tuple[int, str]] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
+
+    def each_block(self) -> list[tuple[int, tuple[int, int, int]]]:
+        """(launch-order number, position on the batch axes) of the group's blocks, in launch order."""
+        numbers = self.group.linear_ids(self.grid)
+        positions = np.indices(self.group.shape).reshape(3, -1).T
+        flat = numbers.ravel()
+        order: Callable[[int], int] = flat.__getitem__
+        return [(int(flat[i]), tuple(map(int, positions[i]))) for i in sorted(range(flat.size), key=order)]  # type: ignore[misc]
+
+
+def at_block(value: np.ndarray, position: tuple[int, int, int]) -> np.ndarray:
+    """One block's tile of a batched value."""
+    z, y, x = (min(p, n - 1) for p, n in zip(position, value.shape[:3], strict=True))
+    return value[z, y, x]

@@ -1,0 +1,207 @@
+"""Runs the groups of a launch: batch after batch, min-pc first, fair to blocks that wait for one another.
+
+Of the groups that have parted, the one farthest behind goes first, so they meet again where the program's structure joins.
+A group that turns round in a loop that reads memory may be waiting for another block: it steps aside for the others, and
+when only such groups are left, further batches of the grid are started too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cutile_sim.engine.context import Context
+from cutile_sim.engine.group import UNSET, Group, merge
+from cutile_sim.engine.plan import Branch, Halt, Join, Jump, Plan, Run
+from cutile_sim.errors import BudgetExceededError, CutileSimError, InternalError, KernelError
+from cutile_sim.memory.access import LaneFault
+from cutile_sim.tileir.core import Op
+
+PATIENCE_TURNS = 1000
+"""How often a loop that may be waiting turns, with nothing else left to run, before another batch is started."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to give up: `steps` counts instructions of the engine (one serves a whole group of blocks)."""
+
+    steps: int = 200_000_000
+    seconds: float | None = None
+
+
+class Machine:
+    """One launch in progress."""
+
+    def __init__(self, plan: Plan, cx: Context, limits: Limits) -> None:
+        self.plan = plan
+        self.cx = cx
+        self.limits = limits
+        self.steps = 0
+        self.deadline = None if limits.seconds is None else time.monotonic() + limits.seconds
+        self.finished_blocks = 0
+        self.slots: list[Any] = [UNSET] * plan.slot_count
+
+    def run(self, parameters: list[Any], batches: Iterator[Group], progress: Any = None) -> None:
+        """Run all batches to their end. `parameters` are the values of the function's parameters.
+
+        Raises KernelError subclasses for what the kernel did wrong, with operation, block and lane.
+        """
+        for value, given in zip(self.plan.function.parameters, parameters, strict=True):
+            self.slots[value.index] = given
+        with np.errstate(all="ignore"):
+            self._prologue()
+            waiting: list[Group] = []
+            while True:
+                group = next(batches, None)
+                if group is not None:
+                    group.slots = self.slots.copy()
+                    ready = [group]
+                elif waiting:
+                    ready = []
+                else:
+                    break
+                waiting = self._drain(ready, waiting, more=group is not None)
+                if progress is not None:
+                    progress(self.finished_blocks)
+
+    def _prologue(self) -> None:
+        run = self.plan.prologue
+        self._steps(run, self.slots)
+
+    def _drain(self, ready: list[Group], waiting: list[Group], more: bool) -> list[Group]:
+        """Run until all groups have ended, or those left have waited long enough for a batch not yet started."""
+        rounds = 0
+        while True:
+            while ready:
+                group = _take(ready)
+                if not self._advance(group, ready, waiting):
+                    self.finished_blocks += group.size
+                    rounds = 0
+                    self._free(group, ready, waiting)
+            if not waiting:
+                return []
+            rounds += 1
+            if rounds > PATIENCE_TURNS and more:
+                return waiting
+            ready, waiting = waiting, []
+
+    def _free(self, group: Group, ready: list[Group], waiting: list[Group]) -> None:
+        """Unmap what an ended batch had allocated, once no group of it is left."""
+        if group.scratch and not any(g.scratch is group.scratch for g in (*ready, *waiting)):
+            for allocation in group.scratch:
+                self.cx.space.free(allocation)
+            group.scratch.clear()
+
+    def _advance(self, group: Group, ready: list[Group], waiting: list[Group]) -> bool:
+        """Run one group until it ends (False), or lets another go first (True, and it is in `ready` or `waiting`)."""
+        cx, code = self.cx, self.plan.code
+        cx.group = group
+        while True:
+            instruction = code[group.pc]
+            if type(instruction) is Run:
+                self._steps(instruction, group.slots)
+                cx.counts.operations += instruction.count * group.size
+                group.pc += 1
+            elif type(instruction) is Branch:
+                condition = group.slots[instruction.condition]
+                if condition.size == 1:
+                    group.pc = group.pc + 1 if condition.item() else instruction.target
+                elif condition.all():
+                    group.pc += 1
+                elif not condition.any():
+                    group.pc = instruction.target
+                else:
+                    group, other = group.split(condition)
+                    group.pc += 1
+                    other.pc = instruction.target
+                    ready.append(other)
+                    cx.group = group
+            elif type(instruction) is Jump:
+                group.pc = instruction.target
+                if instruction.is_back:
+                    self._check_limits(instruction.op)
+                    if instruction.may_wait:
+                        group.turns += 1
+                        if ready or waiting or group.turns > PATIENCE_TURNS:
+                            waiting.append(group)
+                            return True
+            elif type(instruction) is Join:
+                if ready:
+                    if _behind(ready, group):
+                        ready.append(group)
+                        return True
+                    same = [g for g in ready if g.pc == group.pc]
+                    if same:
+                        ready[:] = [g for g in ready if g.pc != group.pc]
+                        group = merge([group, *same])
+                        cx.group = group
+                group.pc += 1
+            else:
+                assert type(instruction) is Halt
+                return False
+
+    def _steps(self, run: Run, slots: list[Any]) -> None:
+        at = 0
+        cx = self.cx
+        try:
+            for step in run.steps:
+                step(slots, cx)
+                at += 1
+        except LaneFault as fault:
+            raise self._placed(fault, run.ops[at]) from None
+        except CutileSimError as error:
+            if error.location is None:
+                op = run.ops[at]
+                error.location = op.location if op is not None else None
+            raise
+        except (MemoryError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            op = run.ops[at]
+            raise InternalError(
+                f"cutile_sim failed on {op.name if op else 'a move'}: {type(error).__name__}: {error}. "
+                "This is a mistake of cutile_sim: please report it with the kernel",
+                location=op.location if op is not None else None,
+            ) from error
+        self.steps += at
+
+    def _placed(self, fault: LaneFault, op: Op | None) -> KernelError:
+        group = self.cx.group
+        block = group.block_at(fault.position[:3]) if group is not None else None
+        return fault.error_class(
+            fault.reason,
+            location=op.location if op is not None else None,
+            block=block,
+            lane=tuple(fault.position[3:]) or None,
+        )
+
+    def _check_limits(self, op: Op) -> None:
+        block = self.cx.group.block_at((0, 0, 0))
+        if self.steps > self.limits.steps:
+            raise BudgetExceededError(
+                f"the launch took more than {self.limits.steps:,} steps; this loop may never end "
+                "(raise the limit with step_limit=, or --step-limit)",
+                location=op.location,
+                block=block,
+            )
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise BudgetExceededError(
+                f"the launch took longer than {self.limits.seconds:g} seconds; it was in this loop, which may never "
+                "end (raise the limit with time_limit=, or --time-limit)",
+                location=op.location,
+                block=block,
+            )
+
+
+def _take(ready: list[Group]) -> Group:
+    """The group that is farthest behind, out of `ready`."""
+    best = min(range(len(ready)), key=lambda i: ready[i].pc)
+    return ready.pop(best)
+
+
+def _behind(ready: list[Group], group: Group) -> bool:
+    return any(g.pc < group.pc for g in ready)

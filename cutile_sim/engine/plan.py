@@ -1,0 +1,507 @@
+"""A launch plan: a function's structured code laid out flat, made once per compiled kernel.
+
+Structured control flow becomes jumps, so that a running group is no more than a program counter and slots. Whatever
+depends on nothing but the launch's parameters moves into a prologue that runs once a launch. A value's slot is cleared
+after its last use.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from cutile_sim.dtypes import ElementType
+from cutile_sim.engine.body import Body
+from cutile_sim.engine.group import UNSET
+from cutile_sim.errors import UnsupportedError
+from cutile_sim.ops import IMPLEMENTATIONS
+from cutile_sim.tileir.core import Function, Op, Region, Value
+from cutile_sim.tileir.types import PointerType, TileType
+
+Step = Callable[[list[Any], Any], None]
+
+
+@dataclass
+class Run:
+    """Steps with no control flow among them; `ops[i]` is what step i does, None for moves and releases."""
+
+    steps: list[Step] = field(default_factory=list)
+    ops: list[Op | None] = field(default_factory=list)
+    count: int = 0
+
+
+@dataclass
+class Branch:
+    """Go on where the condition holds, to `target` where it does not."""
+
+    condition: int
+    target: int
+    op: Op
+
+
+@dataclass
+class Jump:
+    """Go to `target`. `is_back`: a loop's next turn; `may_wait`: of a loop that may spin until another block acts."""
+
+    target: int
+    op: Op
+    is_back: bool = False
+    may_wait: bool = False
+
+
+@dataclass
+class Join:
+    """Groups that parted may merge here."""
+
+
+@dataclass
+class Halt:
+    """The end of a block."""
+
+
+Instruction = Run | Branch | Jump | Join | Halt
+
+
+@dataclass
+class Plan:
+    """A function ready to run.
+
+    Attributes:
+        peak_bytes: The most bytes of block-dependent tiles that live at once in one block, for sizing batches.
+    """
+
+    function: Function
+    prologue: Run
+    code: list[Instruction]
+    slot_count: int
+    peak_bytes: int
+
+
+def tile_bytes(value: Value) -> int:
+    """Bytes the engine needs to carry a value of one block; 0 for what is not a tile."""
+    if not isinstance(value.type, TileType):
+        return 0
+    element = value.type.element
+    item = element.carrier.itemsize if isinstance(element, ElementType) else 8
+    count = 1
+    for n in value.type.shape:
+        count *= n
+    return count * item
+
+
+def make_plan(function: Function) -> Plan:
+    """Lay out a function. Raises UnsupportedError, with the line, for an operation that cannot be simulated."""
+    for op in function.walk():
+        if op.spec.meaning.unsupported:
+            raise UnsupportedError(
+                f"{op.name} cannot run here: {op.spec.meaning.unsupported}", location=op.location
+            )
+    return _Planner(function).plan()
+
+
+class _Planner:
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.code: list[Instruction] = []
+        self.run = Run()
+        self.prologue = Run()
+        self.slot_count = function.value_count
+        self.position = 0
+        self.uniform: set[Value] = set(function.parameters)
+        self.used: set[Value] = {v for op in function.walk() for v in op.inputs}
+        self.born: dict[int, int] = {}
+        self.last_use: dict[int, int] = {}
+        self.sizes: dict[int, int] = {}
+        self.loops: list[tuple[int, int]] = []
+        self.marks: list[tuple[Run, int, int]] = []
+
+    def plan(self) -> Plan:
+        self._region(self.function.body, _Targets())
+        self._emit(Halt())
+        peak = self._releases()
+        return Plan(self.function, self.prologue, self.code, self.slot_count, peak)
+
+    # Emission
+
+    def _emit(self, instruction: Instruction) -> int:
+        """Close the current run, append an instruction, and return its index."""
+        self._close()
+        self.code.append(instruction)
+        self.position += 1
+        return len(self.code) - 1
+
+    def _close(self) -> None:
+        if self.run.steps:
+            self.code.append(self.run)
+            self.run = Run()
+
+    def _here(self) -> int:
+        self._close()
+        return len(self.code)
+
+    def _step(self, step: Step, op: Op | None, reads: Iterable[int], writes: Iterable[int]) -> None:
+        for slot in reads:
+            self.last_use[slot] = self.position
+        for slot in writes:
+            self.born.setdefault(slot, self.position)
+            self.last_use[slot] = max(self.last_use.get(slot, 0), self.position)
+        self.run.steps.append(step)
+        self.run.ops.append(op)
+        self.run.count += op is not None
+        self.marks.append((self.run, len(self.run.steps), self.position))
+        self.position += 1
+
+    def _move(self, sources: Iterable[Value], targets: Iterable[Value]) -> None:
+        src, dst = [v.index for v in sources], [v.index for v in targets]
+        if not src:
+            return
+
+        def step(slots: list[Any], cx: Any) -> None:
+            values = [slots[i] for i in src]
+            for i, value in zip(dst, values, strict=True):
+                slots[i] = value
+
+        self._note_sizes(targets)
+        self._step(step, None, src, dst)
+
+    def _note_sizes(self, values: Iterable[Value]) -> None:
+        for value in values:
+            self.sizes[value.index] = tile_bytes(value)
+
+    # Operations
+
+    def _region(self, region: Region, targets: _Targets) -> None:
+        for op in region.ops:
+            self._op(op, targets)
+
+    def _op(self, op: Op, targets: _Targets) -> None:
+        handler = _CONTROL.get(op.name)
+        if handler is not None:
+            handler(self, op, targets)
+            return
+        self._note_sizes(op.results)
+        step = op_step(op, self.used)
+        reads = [v.index for v in op.inputs] + [v.index for v in captured(op)]
+        if _is_uniform(op, self.uniform):
+            self.uniform.update(op.results)
+            self.prologue.steps.append(step)
+            self.prologue.ops.append(op)
+            return
+        for nested in (o for region in op.regions for o in region.ops):
+            self._hoist(nested)
+        self._step(step, op, reads, [v.index for v in op.results])
+
+    def _hoist(self, op: Op) -> None:
+        """Constants inside a reduction's body: its steps read them from the prologue's slots."""
+        if op.name == "constant":
+            self.uniform.update(op.results)
+            self.prologue.steps.append(op_step(op, self.used))
+            self.prologue.ops.append(op)
+
+    def _if(self, op: Op, targets: _Targets) -> None:
+        condition = op.inputs[0]
+        self.last_use[condition.index] = self.position
+        branch = Branch(condition.index, -1, op)
+        self._emit(branch)
+        inner = _Targets(yields=op.results, loop=targets.loop, leave=targets.leave)
+        self._region(op.regions[0], inner)
+        self._close()
+        jump = Jump(-1, op)
+        falls = not _leaves(op.regions[0])
+        if falls:
+            self._emit(jump)
+        branch.target = self._here()
+        if len(op.regions) > 1:
+            self._region(op.regions[1], inner)
+        jump.target = self._here()
+        self._emit(Join())
+
+    def _for(self, op: Op, targets: _Targets) -> None:
+        lower, upper, step = (op.operands[n] for n in ("lower_bound", "upper_bound", "step"))
+        initial = op.operands["init_values"]
+        assert isinstance(lower, Value) and isinstance(upper, Value) and isinstance(step, Value)
+        assert isinstance(initial, tuple)
+        region = op.regions[0]
+        counter, *carried = region.arguments
+        self._move((lower, *initial), region.arguments)
+        self._declare(region.arguments)
+        head = self._here()
+        start = self.position
+        test = self.slot_count
+        self.slot_count += 1
+        less = _counter_test(counter.index, upper.index, test, bool(op.attributes["unsigned_cmp"]))
+        self._step(less, None, (counter.index, upper.index), (test,))
+        branch = Branch(test, -1, op)
+        self.last_use[test] = self.position
+        self._emit(branch)
+        latch = _Latch(op, region.arguments[1:])
+        self._region(region, _Targets(loop=latch))
+        latch.resolve(self._here())
+        self._emit(Join())
+        self._step(_advance(counter.index, step.index), None, (counter.index, step.index), (counter.index,))
+        self._emit(Jump(head, op, is_back=True))
+        self.loops.append((start, self.position))
+        for value in (upper, step, *region.arguments):
+            self.last_use[value.index] = self.position
+        branch.target = self._here()
+        self._emit(Join())
+        self._move(carried, op.results)
+
+    def _loop(self, op: Op, targets: _Targets) -> None:
+        initial = op.operands["init_values"]
+        assert isinstance(initial, tuple)
+        region = op.regions[0]
+        self._move(initial, region.arguments)
+        self._declare(region.arguments)
+        head = self._here()
+        start = self.position
+        self._emit(Join())
+        latch = _Latch(op, region.arguments)
+        leave = _Latch(op, op.results)
+        self._region(region, _Targets(loop=latch, leave=leave))
+        latch.resolve(self._here())
+        self._emit(Join())
+        self._emit(Jump(head, op, is_back=True, may_wait=_reads_memory(region)))
+        self.loops.append((start, self.position))
+        for value in region.arguments:
+            self.last_use[value.index] = self.position
+        leave.resolve(self._here())
+        self._emit(Join())
+
+    def _declare(self, values: Iterable[Value]) -> None:
+        self._note_sizes(values)
+
+    def _yield(self, op: Op, targets: _Targets) -> None:
+        self._move(op.inputs, targets.yields)
+
+    def _continue(self, op: Op, targets: _Targets) -> None:
+        assert targets.loop is not None
+        self._leave_to(op, targets.loop)
+
+    def _break(self, op: Op, targets: _Targets) -> None:
+        assert targets.leave is not None
+        self._leave_to(op, targets.leave)
+
+    def _leave_to(self, op: Op, latch: _Latch) -> None:
+        self._move(op.inputs, latch.values)
+        jump = Jump(-1, op)
+        self._emit(jump)
+        latch.jumps.append(jump)
+
+    def _return(self, op: Op, targets: _Targets) -> None:
+        self._emit(Halt())
+
+    # Liveness
+
+    def _releases(self) -> int:
+        """Clear each slot after its last use. Returns the most bytes that live at once."""
+        fixed = {v.index for v in self.uniform}
+        for slot, born in self.born.items():
+            for start, end in self.loops:
+                if born < start <= self.last_use[slot] < end:
+                    self.last_use[slot] = end
+        by_position: dict[int, list[int]] = {}
+        places = [position for _, _, position in self.marks]
+        change = [0] * (self.position + 2)
+        for slot, last in self.last_use.items():
+            if slot in fixed or slot not in self.born:
+                continue
+            after = bisect_left(places, last)
+            if after < len(places):
+                by_position.setdefault(places[after], []).append(slot)
+            change[self.born[slot]] += self.sizes.get(slot, 0)
+            change[last + 1] -= self.sizes.get(slot, 0)
+        for run, index, position in reversed(self.marks):
+            dead = by_position.get(position)
+            if dead:
+                run.steps.insert(index, _release(tuple(dead)))
+                run.ops.insert(index, None)
+        peak = live = 0
+        for delta in change:
+            live += delta
+            peak = max(peak, live)
+        return peak
+
+
+def _is_uniform(op: Op, uniform: set[Value]) -> bool:
+    """Whether an operation gives every block the same, however often: it may run once a launch, ahead of all blocks."""
+    return (
+        op.spec.effect == "pure"
+        and not op.regions
+        and op.name != "get_tile_block_id"
+        and all(v in uniform for v in op.inputs)
+    )
+
+
+@dataclass
+class _Latch:
+    """Where a loop's `continue`s or `break`s go: they move their operands into `values` and jump."""
+
+    op: Op
+    values: tuple[Value, ...]
+    jumps: list[Jump] = field(default_factory=list)
+
+    def resolve(self, target: int) -> None:
+        for jump in self.jumps:
+            jump.target = target
+
+
+@dataclass
+class _Targets:
+    """Where the terminators of a region lead."""
+
+    yields: tuple[Value, ...] = ()
+    loop: _Latch | None = None
+    leave: _Latch | None = None
+
+
+def _leaves(region: Region) -> bool:
+    return region.ops[-1].name != "yield"
+
+
+def _reads_memory(region: Region) -> bool:
+    return any(o.spec.effect in ("read", "read_write") for op in region.ops for o in op.walk())
+
+
+def _release(slots: tuple[int, ...]) -> Step:
+    if len(slots) == 1:
+        only = slots[0]
+
+        def release_one(values: list[Any], cx: Any) -> None:
+            values[only] = UNSET
+
+        return release_one
+
+    def release(values: list[Any], cx: Any) -> None:
+        for slot in slots:
+            values[slot] = UNSET
+
+    return release
+
+
+def _counter_test(counter: int, upper: int, result: int, unsigned: bool) -> Step:
+    def signed_less(slots: list[Any], cx: Any) -> None:
+        slots[result] = np.less(slots[counter], slots[upper])
+
+    def unsigned_less(slots: list[Any], cx: Any) -> None:
+        a, b = slots[counter], slots[upper]
+        kind = f"u{a.dtype.itemsize}"
+        slots[result] = np.less(a.view(kind), b.view(kind))
+
+    return unsigned_less if unsigned else signed_less
+
+
+def _advance(counter: int, step: int) -> Step:
+    def advance(slots: list[Any], cx: Any) -> None:
+        slots[counter] = slots[counter] + slots[step]
+
+    return advance
+
+
+def captured(op: Op) -> list[Value]:
+    """Values that the regions of an operation use from outside."""
+    inside: set[Value] = set()
+    found: list[Value] = []
+    for region in op.regions:
+        inside.update(region.arguments)
+        for nested in region.ops:
+            for o in nested.walk():
+                inside.update(o.results)
+                for r in o.regions:
+                    inside.update(r.arguments)
+                found.extend(v for v in o.inputs if v not in inside and v not in found)
+    return found
+
+
+def op_step(op: Op, used: set[Value]) -> Step:
+    """The step that evaluates one operation: reads operand slots, calls its function, writes result slots."""
+    implementation = IMPLEMENTATIONS[op.name]
+    names = [n for n in op.spec.operand_names if n in implementation.operands]
+    keywords: dict[str, Any] = {k: op.attributes[k] for k in implementation.keywords}
+    if "result_type" in implementation.wants:
+        keywords["result_type"] = op.results[0].type
+    if "operand_types" in implementation.wants:
+        keywords["operand_types"] = {
+            n: tuple(x.type for x in v) if isinstance(v, tuple) else (None if v is None else v.type)
+            for n, v in op.operands.items()
+        }
+    if "used_results" in implementation.wants:
+        keywords["used_results"] = tuple(v in used for v in op.results)
+    function = partial(implementation.function, **keywords) if keywords else implementation.function
+    body = Body(op, captured(op), partial(op_step, used=used)) if op.regions else None
+    wants_cx = "cx" in implementation.wants
+    operands = [op.operands[n] for n in names]
+    results = [v.index for v in op.results]
+    single = len(results) == 1 and not op.spec.encoding.results_variadic
+    simple = all(isinstance(v, Value) for v in operands) and single and not wants_cx
+    if simple:
+        return _simple_step(function, [v.index for v in operands if isinstance(v, Value)], results[0])
+
+    def fetch(slots: list[Any]) -> list[Any]:
+        return [
+            tuple(slots[x.index] for x in v)
+            if isinstance(v, tuple)
+            else (None if v is None else slots[v.index])
+            for v in operands
+        ]
+
+    def step(slots: list[Any], cx: Any) -> None:
+        if wants_cx:
+            cx.op = op
+            value = function(*fetch(slots), cx=cx if body is None else body.bind(slots, cx))
+        else:
+            value = function(*fetch(slots))
+        if single:
+            slots[results[0]] = value
+        else:
+            for slot, part in zip(results, value or (), strict=True):
+                slots[slot] = part
+
+    return step
+
+
+def _simple_step(function: Callable[..., Any], sources: list[int], result: int) -> Step:
+    if len(sources) == 1:
+        (only,) = sources
+
+        def unary(slots: list[Any], cx: Any) -> None:
+            slots[result] = function(slots[only])
+
+        return unary
+    if len(sources) == 2:
+        left, right = sources
+
+        def binary(slots: list[Any], cx: Any) -> None:
+            slots[result] = function(slots[left], slots[right])
+
+        return binary
+
+    def nary(slots: list[Any], cx: Any) -> None:
+        slots[result] = function(*[slots[i] for i in sources])
+
+    return nary
+
+
+_CONTROL: dict[str, Callable[[_Planner, Op, _Targets], None]] = {
+    "if": _Planner._if,
+    "for": _Planner._for,
+    "loop": _Planner._loop,
+    "yield": _Planner._yield,
+    "continue": _Planner._continue,
+    "break": _Planner._break,
+    "return": _Planner._return,
+}
+
+CONTROL_OPS = frozenset(_CONTROL)
+"""Operations that the plan lays out itself; all others have a function in `cutile_sim.ops`."""
+
+
+def element_of(value: Value) -> ElementType | PointerType:
+    """Element type of a tile value."""
+    assert isinstance(value.type, TileType)
+    return value.type.element

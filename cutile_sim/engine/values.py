@@ -1,0 +1,78 @@
+"""What a slot of a running group of blocks may hold.
+
+A tile is a NumPy array of shape (z, y, x, *tile): three batch axes over the group's blocks, each of size 1 where the value
+does not depend on it. A token is None. Views of memory are the two classes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cutile_sim.dtypes import ElementType
+from cutile_sim.tileir.types import ViewType
+
+Batched = np.ndarray
+Uniform = int
+BatchShape = tuple[int, int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class TensorView:
+    """An array in simulated memory. Each number is an int where it is the same for the whole group, else int64 [z, y, x]."""
+
+    base: Uniform | Batched
+    shape: tuple[Uniform | Batched, ...]
+    strides_elems: tuple[Uniform | Batched, ...]
+    element: ElementType
+
+    def map(self, change: Callable[[np.ndarray], np.ndarray]) -> TensorView:
+        """The view with `change` applied to what depends on the block."""
+
+        def one(value: Uniform | Batched) -> Uniform | Batched:
+            return change(value) if isinstance(value, np.ndarray) else value
+
+        return TensorView(
+            one(self.base), tuple(map(one, self.shape)), tuple(map(one, self.strides_elems)), self.element
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TileView:
+    """A tensor view cut into tiles as its Tile IR type says."""
+
+    tensor: TensorView
+    type: ViewType
+
+    def map(self, change: Callable[[np.ndarray], np.ndarray]) -> TileView:
+        return TileView(self.tensor.map(change), self.type)
+
+
+def uniform(value: np.ndarray) -> Uniform | Batched:
+    """An integer scalar of the whole group as a Python int, where it is one; else int64 [z, y, x]."""
+    return int(value.item()) if value.size == 1 else value.astype(np.int64)
+
+
+def map_value(value: Any, change: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """`change` applied to every array in a slot's value."""
+    if isinstance(value, np.ndarray):
+        return change(value)
+    if value is None:
+        return None
+    return value.map(change)
+
+
+def batch_of(value: Any) -> BatchShape:
+    """The batch axes of a slot's value."""
+    if isinstance(value, np.ndarray):
+        return value.shape[:3]  # type: ignore[return-value]
+    if isinstance(value, TileView):
+        value = value.tensor
+    if isinstance(value, TensorView):
+        parts = (value.base, *value.shape, *value.strides_elems)
+        shapes = [p.shape for p in parts if isinstance(p, np.ndarray)]
+        return np.broadcast_shapes((1, 1, 1), *shapes)  # type: ignore[return-value]
+    return (1, 1, 1)

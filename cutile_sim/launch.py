@@ -1,0 +1,193 @@
+"""One launch: arguments into simulated memory, the grid through the engine, outcome into a result."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cutile_sim.engine.batches import batch_shape, batches
+from cutile_sim.engine.context import Context, Counts, Fill
+from cutile_sim.engine.machine import Limits, Machine
+from cutile_sim.engine.plan import Plan, make_plan
+from cutile_sim.errors import CutileSimError, UsageError, VerifyError
+from cutile_sim.frontend.arrays import ArrayArg
+from cutile_sim.frontend.params import LaunchParam, ListBuffer, PointerParam, ScalarParam
+from cutile_sim.memory.space import AddressSpace, Allocation, Extent
+from cutile_sim.overlap import check_outputs
+from cutile_sim.tileir.core import Function, Module
+from cutile_sim.tileir.verify import verify
+from ir_passes.memory_roots import written_parameters
+
+GRID_LIMITS = (2**31 - 1, 65535, 65535)
+"""CUDA's largest grid along x, y, z."""
+
+
+@dataclass
+class LaunchResult:
+    """What a launch did. The arrays themselves were written in place.
+
+    Attributes:
+        printed: What the kernel printed, block after block in launch order.
+        blocks: Blocks run.
+        operations: Tile IR operations executed, summed over blocks.
+        bytes_loaded, bytes_stored: Bytes moved from and to global memory, summed over blocks.
+        written: Names of the array parameters whose memory was stored to.
+        warnings: What looks wrong about the launch though it ran.
+    """
+
+    printed: str = ""
+    blocks: int = 0
+    operations: int = 0
+    bytes_loaded: int = 0
+    bytes_stored: int = 0
+    written: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass
+class Program:
+    """A verified function with its plan, and the module's globals, which live as long as the program does.
+
+    `written` are the positions of the parameters that it stores through.
+    """
+
+    module: Module
+    function: Function
+    plan: Plan
+    written: frozenset[int]
+    globals: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+_programs: weakref.WeakKeyDictionary[Function, Program] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def program_of(module: Module, function: Function) -> Program:
+    """The program of a function, made once. Raises VerifyError where the real compiler would refuse the kernel."""
+    with _lock:
+        program = _programs.get(function)
+        if program is None:
+            problems = verify(module)
+            if problems:
+                raise problems[0]
+            data = {g.name: np.frombuffer(g.data, np.uint8).copy() for g in module.globals.values()}
+            program = _programs[function] = Program(
+                module, function, make_plan(function), written_parameters(function), data
+            )
+        return program
+
+
+def check_grid(grid: Any) -> tuple[int, int, int]:
+    """A grid as three numbers of blocks. Raises UsageError for what CUDA would refuse."""
+    if isinstance(grid, (int, np.integer)) and not isinstance(grid, bool):
+        grid = (grid,)
+    try:
+        parts = tuple(grid)
+    except TypeError:
+        raise UsageError(f"the grid must be a tuple of up to three integers, not {grid!r}") from None
+    if not 1 <= len(parts) <= 3:
+        raise UsageError(f"the grid has {len(parts)} dimensions, but a launch takes one to three: {parts}")
+    for axis, n, limit in zip("xyz", parts, GRID_LIMITS, strict=False):
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+            raise UsageError(f"the grid's {axis} is {n!r}, not an integer")
+        if n < 1:
+            raise UsageError(
+                f"the grid's {axis} is {n}: a launch needs at least one block along each dimension"
+            )
+        if n > limit:
+            raise UsageError(f"the grid's {axis} is {n:,}, past CUDA's limit of {limit:,}")
+    x, y, z = (*map(int, parts), 1, 1, 1)[:3]
+    return x, y, z
+
+
+def launch(
+    program: Program,
+    grid: tuple[int, int, int],
+    params: Sequence[LaunchParam],
+    *,
+    fill: Fill,
+    limits: Limits,
+    batch_blocks: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> LaunchResult:
+    """Run a program over a grid.
+
+    Raises KernelError subclasses for what the kernel does wrong; `printed` of the error holds what it had printed.
+    """
+    warnings = check_outputs(
+        [(p.array, i in program.written) for i, p in enumerate(params) if isinstance(p, PointerParam)]
+    )
+    space = AddressSpace()
+    named: list[tuple[str, Allocation, Extent]] = []
+    values = [_value(space, p, named) for p in params]
+    function = program.function
+    if len(values) != len(function.parameters):
+        raise UsageError(
+            f"kernel {function.name} takes {len(function.parameters)} launch parameters, not {len(values)}"
+        )
+    cx = Context(space, grid, fill)
+    for name, data in program.globals.items():
+        cx.globals[name] = space.place(data, f"global {name}")
+    machine = Machine(program.plan, cx, limits)
+    shape = batch_shape(grid, program.plan.peak_bytes, batch_blocks)
+    try:
+        machine.run(values, batches(grid, shape), progress)
+    except CutileSimError as error:
+        error.printed = _text(cx)
+        raise
+    written = dict.fromkeys(name for name, allocation, _ in named if allocation.written)
+    return LaunchResult(
+        printed=_text(cx),
+        blocks=machine.finished_blocks,
+        operations=cx.counts.operations,
+        bytes_loaded=cx.counts.bytes_loaded,
+        bytes_stored=cx.counts.bytes_stored,
+        written=tuple(written),
+        warnings=tuple(warnings),
+    )
+
+
+def _text(cx: Context) -> str:
+    return "".join(text for _, text in sorted(cx.printed, key=lambda item: item[0]))
+
+
+def _value(
+    space: AddressSpace, param: LaunchParam, named: list[tuple[str, Allocation, Extent]]
+) -> np.ndarray:
+    """The value of one launch parameter: a scalar, the same for all blocks."""
+    if isinstance(param, ScalarParam):
+        return np.full((1, 1, 1), param.value).astype(param.element.carrier)
+    if isinstance(param, PointerParam):
+        return np.full((1, 1, 1), map_array(space, param.array, named), np.int64)
+    assert isinstance(param, ListBuffer)
+    words = [w if isinstance(w, int) else map_array(space, w, named) for w in param.words]
+    buffer = np.array(words, np.int64)
+    buffer.flags.writeable = False
+    allocation = space.place(buffer.view(np.uint8), "list of arrays")
+    return np.full((1, 1, 1), allocation.address, np.int64)
+
+
+def map_array(space: AddressSpace, array: ArrayArg, named: list[tuple[str, Allocation, Extent]]) -> int:
+    """Map an array argument; returns the virtual address of its element 0."""
+    allocation = space.map_host(
+        array.base_address, array.base_bytes, array.name, writeable=array.writeable, owner=array.keepalive
+    )
+    offset = array.address - array.base_address
+    item = array.element.size_bytes
+    reach = [(n - 1) * s * item for n, s in zip(array.shape, array.strides_elems, strict=True)]
+    empty = any(n == 0 for n in array.shape)
+    first = offset + sum(min(0, r) for r in reach)
+    end = first if empty else offset + sum(max(0, r) for r in reach) + item
+    extent = Extent(array.name, first, end, offset, array.shape, array.strides_elems, item, array.writeable)
+    if extent not in allocation.extents:
+        allocation.extents.append(extent)
+    named.append((array.name, allocation, extent))
+    return allocation.address + offset
+
+
+__all__ = ["Counts", "LaunchResult", "Program", "VerifyError", "check_grid", "launch", "program_of"]

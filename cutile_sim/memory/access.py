@@ -1,0 +1,234 @@
+"""Typed reads and writes of simulated memory, lane by lane or as strided windows, with every lane checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from cutile_sim.dtypes import ElementType
+from cutile_sim.errors import KernelError, MisalignedError, OutOfBoundsError, ReadOnlyError
+from cutile_sim.memory.space import SLOT_BITS, AddressSpace, Allocation
+
+
+class LaneFault(Exception):
+    """A fault on one lane, before anybody knows the operation: the machine turns it into `error_class`.
+
+    `position` is the position in the accessed array of values: three batch axes, then the tile's.
+    """
+
+    def __init__(self, error_class: type[KernelError], reason: str, position: tuple[int, ...]) -> None:
+        super().__init__(reason)
+        self.error_class = error_class
+        self.reason = reason
+        self.position = position
+
+
+def describe_address(space: AddressSpace, address: int, size_bytes: int) -> str:
+    """What lies at an address, in words: array, index, by how much it is outside."""
+    allocation = space.find(address)
+    if allocation is None:
+        return f"address {address:#x}, where nothing was ever allocated"
+    offset = address - allocation.address
+    extent = allocation.extent_of(offset)
+    if extent is None:
+        if offset < 0:
+            return f"{allocation.name}, {-offset} bytes before its start"
+        if offset + size_bytes > allocation.size_bytes:
+            return f"{allocation.name}, {offset + size_bytes - allocation.size_bytes} bytes past its end"
+        return f"{allocation.name} at byte {offset}"
+    relative = offset - extent.offset_bytes
+    shape = "x".join(map(str, extent.shape)) or "scalar"
+    what = f"array '{extent.name}' of shape {shape}"
+    if relative % extent.item_bytes:
+        return f"{what}, byte {relative}"
+    element = relative // extent.item_bytes
+    index = _index_of(element, extent.shape, extent.strides_elems)
+    at = f"{what}, index {index}" if index is not None else f"{what}, element {element} from its start"
+    if offset < extent.first_byte:
+        return f"{at}: {(extent.first_byte - offset) // extent.item_bytes} elements before its first"
+    if offset >= extent.end_byte:
+        return f"{at}: {(offset - extent.end_byte) // extent.item_bytes + 1} elements past its last"
+    return at
+
+
+def _index_of(element: int, shape: tuple[int, ...], strides_elems: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The index whose linear offset is `element`, its first coordinate free to leave the shape; None if there is none."""
+    if not shape:
+        return None
+    order = sorted(range(len(shape)), key=lambda d: -strides_elems[d])
+    index = [0] * len(shape)
+    rest = element
+    for n, d in enumerate(order):
+        if strides_elems[d] <= 0:
+            continue
+        q = rest // strides_elems[d]
+        if n:
+            q = max(0, min(q, shape[d] - 1))
+        index[d] = q
+        rest -= q * strides_elems[d]
+    return tuple(index) if rest == 0 else None
+
+
+def _fault(
+    space: AddressSpace, addresses: np.ndarray, bad: np.ndarray, size_bytes: int, verb: str
+) -> LaneFault:
+    position = tuple(int(i) for i in np.argwhere(bad)[0])
+    place = describe_address(space, int(addresses[position]), size_bytes)
+    more = int(np.count_nonzero(bad)) - 1
+    tail = f" (and {more} more lanes)" if more else ""
+    return LaneFault(OutOfBoundsError, f"{verb} outside memory: {place}{tail}", position)
+
+
+def check_range(allocation: Allocation, first_byte: int, end_byte: int) -> bool:
+    """Whether all bytes [first_byte, end_byte) of the allocation belong to arguments (or it has none)."""
+    if first_byte < 0 or end_byte > allocation.size_bytes:
+        return False
+    if not allocation.extents:
+        return True
+    at = first_byte
+    for extent in sorted(allocation.extents, key=lambda e: e.first_byte):
+        if extent.first_byte <= at < extent.end_byte:
+            at = extent.end_byte
+        if at >= end_byte:
+            return True
+    return at >= end_byte
+
+
+def check_writeable(allocation: Allocation, first_byte: int, position: tuple[int, ...]) -> None:
+    """Raise a LaneFault where the byte belongs to an array that may not be written; else mark the memory written."""
+    extent = allocation.extent_of(first_byte)
+    if not allocation.data.flags.writeable or (extent is not None and not extent.writeable):
+        name = f"array '{extent.name}'" if extent is not None else allocation.name
+        raise LaneFault(
+            ReadOnlyError, f"store into {name}, which is read-only: pass a writeable array", position
+        )
+    allocation.written = True
+
+
+def parts(
+    space: AddressSpace, addresses: np.ndarray, mask: np.ndarray | None, element: ElementType, verb: str
+) -> Iterator[tuple[Allocation, np.ndarray | None, np.ndarray]]:
+    """Split lanes by allocation: yields (allocation, lanes or None for all, item indices of those lanes)."""
+    size = element.size_bytes
+    live = addresses if mask is None else addresses[mask]
+    if live.size == 0:
+        return
+    low, high = int(live.min()), int(live.max())
+    if size > 1 and int(np.bitwise_or.reduce(live, axis=None)) & (size - 1):
+        bad = (addresses & (size - 1)) != 0
+        if mask is not None:
+            bad &= mask
+        position = tuple(int(i) for i in np.argwhere(bad)[0])
+        place = describe_address(space, int(addresses[position]), size)
+        raise LaneFault(
+            MisalignedError, f"{verb} of {element.name} at {place} is not aligned to {size} bytes", position
+        )
+    allocation = space.find(low)
+    if allocation is not None and space.find(high) is allocation:
+        if check_range(allocation, low - allocation.address, high - allocation.address + size):
+            shift = size.bit_length() - 1
+            yield allocation, mask, (live - allocation.address) >> shift
+            return
+    slots = addresses >> SLOT_BITS
+    everywhere = np.ones(addresses.shape, bool) if mask is None else mask
+    for slot in np.unique(slots[everywhere]):
+        lanes = (slots == slot) & everywhere
+        allocation = space.allocations.get(int(slot))
+        if allocation is None:
+            raise _fault(space, addresses, lanes, size, verb)
+        offsets = addresses - allocation.address
+        inside = (offsets >= 0) & (offsets + size <= allocation.size_bytes)
+        if allocation.extents:
+            owned = np.zeros(addresses.shape, bool)
+            for extent in allocation.extents:
+                owned |= (offsets >= extent.first_byte) & (offsets + size <= extent.end_byte)
+            inside &= owned
+        bad = lanes & ~inside
+        if bad.any():
+            raise _fault(space, addresses, bad, size, verb)
+        yield allocation, lanes, offsets[lanes] // size
+
+
+def gather(
+    space: AddressSpace, addresses: np.ndarray, element: ElementType, mask: np.ndarray | None
+) -> np.ndarray:
+    """Read one item a lane, in storage form. `addresses` int64; `mask` has its shape, or is None.
+
+    Lanes that are masked off hold zeros. Raises LaneFault for a lane outside memory or misaligned.
+    """
+    out: np.ndarray | None = None
+    for allocation, lanes, items in parts(space, addresses, mask, element, "load"):
+        found = allocation.typed(element.storage)[items]
+        if lanes is None:
+            return found
+        if out is None:
+            out = np.zeros(addresses.shape, element.storage)
+        out[lanes] = found
+    return np.zeros(addresses.shape, element.storage) if out is None else out
+
+
+def scatter(
+    space: AddressSpace,
+    addresses: np.ndarray,
+    stored: np.ndarray,
+    element: ElementType,
+    mask: np.ndarray | None,
+) -> int:
+    """Write one item a lane; `stored` in storage form broadcasts to the addresses. Returns the lanes written.
+
+    Where lanes hit one address, the last in block and lane order stays. Raises LaneFault as `gather` does, and where an
+    array may not be written.
+    """
+    stored = np.broadcast_to(stored, addresses.shape)
+    count = 0
+    pieces = list(parts(space, addresses, mask, element, "store"))
+    for allocation, lanes, items in pieces:
+        check_written(allocation, items, element, addresses, lanes)
+        flat = allocation.typed(element.storage)
+        flat[items] = stored if lanes is None else stored[lanes]
+        count += items.size
+    return count
+
+
+def check_written(
+    allocation: Allocation,
+    items: np.ndarray,
+    element: ElementType,
+    addresses: np.ndarray,
+    lanes: np.ndarray | None,
+) -> None:
+    """`check_writeable` for the lanes of one allocation."""
+    if all(e.writeable for e in allocation.extents) and allocation.data.flags.writeable:
+        allocation.written = True
+        return
+    for extent in allocation.extents:
+        if extent.writeable:
+            continue
+        offsets = items * element.size_bytes
+        bad = ((offsets >= extent.first_byte) & (offsets < extent.end_byte)).ravel()
+        if bad.any():
+            where = np.argwhere(np.ones(addresses.shape, bool) if lanes is None else lanes)
+            position = tuple(int(i) for i in where[int(np.argmax(bad))])
+            check_writeable(allocation, int(offsets.ravel()[int(np.argmax(bad))]), position)
+    if not allocation.data.flags.writeable:
+        check_writeable(allocation, int(items.ravel()[0]) * element.size_bytes, (0,) * addresses.ndim)
+    allocation.written = True
+
+
+def window(
+    allocation: Allocation,
+    offset_bytes: int,
+    shape: tuple[int, ...],
+    strides_elems: tuple[int, ...],
+    element: ElementType,
+) -> np.ndarray:
+    """A strided window of the allocation's own memory (no copy); the caller has checked its bounds and alignment."""
+    size = element.size_bytes
+    return np.ndarray(
+        shape,
+        element.storage,
+        buffer=allocation.data,  # type: ignore[arg-type]
+        offset=offset_bytes,
+        strides=tuple(s * size for s in strides_elems),
+    )

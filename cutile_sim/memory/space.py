@@ -1,0 +1,142 @@
+"""A virtual address space. Every allocation lies in a slot of its own, far from all others.
+
+A slot is 64 GiB of addresses with its allocation in the middle, so that an overrun of up to 32 GiB in either direction
+still names the array it started from, and finding an address's allocation is a shift.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+SLOT_BITS = 36
+SLOT_BYTES = 1 << SLOT_BITS
+HALF_SLOT_BYTES = SLOT_BYTES >> 1
+
+
+@dataclass(frozen=True)
+class Extent:
+    """One array argument inside an allocation: where it lies, for checks and for words.
+
+    `first_byte` and `end_byte` bound its elements within the allocation; `offset_bytes` is that of element 0.
+    """
+
+    name: str
+    first_byte: int
+    end_byte: int
+    offset_bytes: int
+    shape: tuple[int, ...]
+    strides_elems: tuple[int, ...]
+    item_bytes: int
+    writeable: bool
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether every item between its bounds belongs to it."""
+        count = 1
+        for n in self.shape:
+            count *= n
+        return self.end_byte - self.first_byte == count * self.item_bytes
+
+
+@dataclass(eq=False)
+class Allocation:
+    """A run of bytes at a virtual address; `data` aliases the host's memory (uint8, one-dimensional)."""
+
+    address: int
+    data: np.ndarray
+    name: str
+    extents: list[Extent] = field(default_factory=list)
+    keepalive: object = None
+    written: bool = False
+    _typed: dict[np.dtype, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def size_bytes(self) -> int:
+        return int(self.data.size)
+
+    def typed(self, dtype: np.dtype) -> np.ndarray:
+        """The whole allocation as a flat array of `dtype` (a last partial item left out), sharing its memory."""
+        view = self._typed.get(dtype)
+        if view is None:
+            n = self.data.size // dtype.itemsize * dtype.itemsize
+            view = self._typed[dtype] = self.data[:n].view(dtype)
+        return view
+
+    def extent_of(self, offset_bytes: int) -> Extent | None:
+        """The argument that holds this byte, or the nearest one; None where there are none."""
+        best, distance = None, None
+        for extent in self.extents:
+            if extent.first_byte <= offset_bytes < extent.end_byte:
+                return extent
+            d = min(abs(offset_bytes - extent.first_byte), abs(offset_bytes - extent.end_byte))
+            if distance is None or d < distance:
+                best, distance = extent, d
+        return best
+
+
+class HostMemory:
+    """Lets NumPy see raw host memory, and keeps its owner alive."""
+
+    def __init__(self, address: int, size_bytes: int, writeable: bool, owner: object) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": "|u1",
+            "shape": (size_bytes,),
+            "data": (address, not writeable),
+        }
+
+
+class AddressSpace:
+    """The allocations of one launch, by slot."""
+
+    def __init__(self) -> None:
+        self.allocations: dict[int, Allocation] = {}
+        self._by_host: dict[tuple[int, int], Allocation] = {}
+        self._next_slot = 1
+
+    def _place(self, data: np.ndarray, name: str, keepalive: object) -> Allocation:
+        slots = 1 + (int(data.size) + HALF_SLOT_BYTES) // SLOT_BYTES
+        address = (self._next_slot << SLOT_BITS) + HALF_SLOT_BYTES
+        allocation = Allocation(address, data, name, keepalive=keepalive)
+        for slot in range(self._next_slot, self._next_slot + slots):
+            self.allocations[slot] = allocation
+        self._next_slot += slots
+        return allocation
+
+    def map_host(
+        self, host_address: int, size_bytes: int, name: str, *, writeable: bool, owner: object
+    ) -> Allocation:
+        """Map host memory in place. Mapping the same memory twice gives the same allocation."""
+        key = (host_address, size_bytes)
+        allocation = self._by_host.get(key)
+        if allocation is None:
+            data = np.asarray(HostMemory(host_address, size_bytes, writeable, owner))
+            if size_bytes == 0:
+                data = np.empty(0, np.uint8)
+            allocation = self._by_host[key] = self._place(data, name, owner)
+        elif writeable and not allocation.data.flags.writeable:
+            allocation.data = np.asarray(HostMemory(host_address, size_bytes, True, owner))
+            allocation._typed.clear()
+        return allocation
+
+    def allocate(self, size_bytes: int, name: str) -> Allocation:
+        """Fresh zeroed memory, 256-byte aligned as all allocations are."""
+        return self._place(np.zeros(size_bytes, np.uint8), name, None)
+
+    def place(self, data: np.ndarray, name: str) -> Allocation:
+        """Map existing bytes (uint8, one-dimensional) that outlive the launch."""
+        return self._place(data, name, data)
+
+    def free(self, allocation: Allocation) -> None:
+        """Unmap: every later access there is a fault."""
+        slot = allocation.address >> SLOT_BITS
+        while self.allocations.get(slot) is allocation:
+            del self.allocations[slot]
+            slot += 1
+
+    def find(self, address: int) -> Allocation | None:
+        """The allocation whose slot holds the address; the address itself may lie outside it."""
+        return self.allocations.get(address >> SLOT_BITS)

@@ -1,0 +1,373 @@
+"""Where the tiles of a view lie in memory, for all blocks of a group at once.
+
+Three answers, cheapest first. A `Window`: all tiles lie whole inside the tensor and at even distances, so they are one
+strided window of memory with no index arrays. An `Edge`: the same, but some tiles are cut off by the tensor's end: a few
+windows. `Lanes`: an address a lane, for everything else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from cutile_sim.dtypes import ElementType
+from cutile_sim.engine.values import TileView
+from cutile_sim.errors import MisalignedError, OutOfBoundsError
+from cutile_sim.memory.access import LaneFault, check_range, check_writeable, describe_address, window
+from cutile_sim.memory.space import AddressSpace, Allocation
+from cutile_sim.tileir.types import GatherScatterViewType, PartitionViewType
+
+MAX_EDGE_PARTS = 16
+UNSIGNED_FAR = 1 << 40
+"""Stands for a negative 64-bit index, which is unsigned and so beyond every tensor, where the true one would overflow."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Tiles as one strided window: shape (z, y, x, *tile), strides in elements."""
+
+    allocation: Allocation
+    offset_bytes: int
+    shape: tuple[int, ...]
+    strides_elems: tuple[int, ...]
+    element: ElementType
+
+    def read(self) -> np.ndarray:
+        """The window's memory itself, in storage form: copy what must outlive later stores."""
+        return window(self.allocation, self.offset_bytes, self.shape, self.strides_elems, self.element)
+
+    def write(self, stored: np.ndarray) -> int:
+        """Store into the window; where several blocks share a tile, the last one's stays. Returns bytes written."""
+        check_writeable(self.allocation, self.offset_bytes, (0,) * len(self.shape))
+        shape, offset, strides = list(self.shape), self.offset_bytes, list(self.strides_elems)
+        written = self.element.size_bytes
+        for n in shape:
+            written *= n
+        for axis in range(3):
+            if strides[axis] == 0 and shape[axis] > 1:
+                shape[axis] = 1
+                if stored.shape[axis] > 1:
+                    stored = stored[(slice(None),) * axis + (slice(-1, None),)]
+        window(self.allocation, offset, tuple(shape), tuple(strides), self.element)[...] = stored
+        return written
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Windows over the parts of the tiles that lie inside the tensor; `shape` is that of all tiles."""
+
+    shape: tuple[int, ...]
+    parts: tuple[tuple[tuple[slice, ...], Window], ...]
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """One byte address a lane (int64, full shape); `valid` marks the lanes inside the tensor, None if all are."""
+
+    addresses: np.ndarray
+    valid: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class _Dim:
+    """One tile dimension: first element of the first block's tile, and how far along each batch axis it moves."""
+
+    start: int
+    steps: tuple[int, int, int]
+    counts: tuple[int, int, int]
+    tile: int
+    extent: int
+    stride_elems: int
+
+    def first(self) -> int:
+        return self.start + sum(min(0, k * (n - 1)) for k, n in zip(self.steps, self.counts, strict=True))
+
+    def end(self) -> int:
+        return (
+            self.start
+            + self.tile
+            + sum(max(0, k * (n - 1)) for k, n in zip(self.steps, self.counts, strict=True))
+        )
+
+    def is_inside(self) -> bool:
+        return self.first() >= 0 and self.end() <= self.extent
+
+
+def locate(
+    space: AddressSpace,
+    view: TileView,
+    index: tuple[np.ndarray, ...],
+    inbounds: tuple[bool, ...],
+    verb: str,
+    batch: tuple[int, ...] = (1, 1, 1),
+) -> Window | Edge | Lanes:
+    """The place of the tiles at `index` (integer arrays [z, y, x]; one with a lane axis along a sparse dimension).
+
+    `batch` are batch axes that the place must have even where no index depends on them: those of a stored value. The rank
+    of the index is the view's. Raises LaneFault where `inbounds` promises that a dimension stays inside and it does not.
+    """
+    index = tuple(_unsigned(i) for i in index)
+    dims = _affine_dims(view, index)
+    if dims is not None:
+        if all(d.is_inside() for d in dims):
+            return _window(space, view, dims, index, batch, verb)
+        if not any(inbounds):
+            edge = _edge(space, view, dims, index, batch, verb)
+            if edge is not None:
+                return edge
+    return _lanes(space, view, index, inbounds, batch, verb)
+
+
+def _unsigned(index: np.ndarray) -> np.ndarray:
+    """An index read as unsigned (the IR's rule), as int64."""
+    if index.dtype.itemsize == 8:
+        return np.where(index < 0, UNSIGNED_FAR, index) if (index < 0).any() else index
+    wide = index.astype(np.int64)
+    return wide & ((1 << (8 * index.dtype.itemsize)) - 1) if (index < 0).any() else wide
+
+
+def _steps_of(view: TileView) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Elements from one tile to the next, and the tensor dimension, of each tile dimension."""
+    kind = view.type
+    if isinstance(kind, PartitionViewType):
+        return kind.tile_shape, kind.dim_map
+    assert not isinstance(kind, GatherScatterViewType)
+    return kind.traversal_strides, kind.dim_map
+
+
+def _affine(index: np.ndarray) -> tuple[int, tuple[int, int, int]] | None:
+    """(first, step along each batch axis) of an evenly spaced index, else None."""
+    if index.size == 1:
+        return int(index.item()), (0, 0, 0)
+    first = int(index[0, 0, 0])
+    steps = []
+    for axis, n in enumerate(index.shape):
+        if n == 1:
+            steps.append(0)
+            continue
+        row = np.moveaxis(index, axis, 0)[:, 0, 0]
+        steps.append(int(row[1]) - first)
+    grid = first
+    for axis, (n, step) in enumerate(zip(index.shape, steps, strict=True)):
+        if n > 1:
+            shape = [1, 1, 1]
+            shape[axis] = n
+            grid = grid + (np.arange(n, dtype=np.int64) * step).reshape(shape)
+    return (first, (steps[0], steps[1], steps[2])) if np.array_equal(grid, index) else None
+
+
+def _affine_dims(view: TileView, index: tuple[np.ndarray, ...]) -> list[_Dim] | None:
+    tensor = view.tensor
+    if isinstance(view.type, GatherScatterViewType) or not isinstance(tensor.base, int):
+        return None
+    pitches, dim_map = _steps_of(view)
+    dims = []
+    for i, d in enumerate(dim_map):
+        extent, stride = tensor.shape[d], tensor.strides_elems[d]
+        affine = _affine(index[i])
+        if affine is None or not isinstance(extent, int) or not isinstance(stride, int):
+            return None
+        first, (z, y, x) = affine
+        pitch = pitches[i]
+        counts: tuple[int, int, int] = index[i].shape  # type: ignore[assignment]
+        dims.append(
+            _Dim(
+                first * pitch,
+                (z * pitch, y * pitch, x * pitch),
+                counts,
+                view.type.tile_shape[i],
+                extent,
+                stride,
+            )
+        )
+    return dims
+
+
+def _batch(index: tuple[np.ndarray, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
+    return np.broadcast_shapes(batch, *(i.shape[:3] for i in index))
+
+
+def _window(
+    space: AddressSpace,
+    view: TileView,
+    dims: list[_Dim],
+    index: tuple[np.ndarray, ...],
+    batch: tuple[int, ...],
+    verb: str,
+) -> Window:
+    shape = _batch(index, batch)
+    starts = [d.start for d in dims]
+    tile = tuple(d.tile for d in dims)
+    return _checked(space, view, dims, starts, shape, tile, verb)
+
+
+def _checked(
+    space: AddressSpace,
+    view: TileView,
+    dims: list[_Dim],
+    starts: list[int],
+    batch: tuple[int, ...],
+    tile: tuple[int, ...],
+    verb: str,
+) -> Window:
+    """A window whose bytes are checked against the allocation. Empty ones never reach here."""
+    element = view.tensor.element
+    base = view.tensor.base
+    assert isinstance(base, int)
+    size = element.size_bytes
+    address = base + size * sum(s * d.stride_elems for s, d in zip(starts, dims, strict=True))
+    along = tuple(sum(d.steps[a] * d.stride_elems for d in dims) for a in range(3))
+    strides = (*along, *(d.stride_elems for d in dims))
+    shape = (*batch, *tile)
+    low = high = address
+    for n, stride in zip(shape, strides, strict=True):
+        reach = (n - 1) * stride * size
+        low, high = low + min(0, reach), high + max(0, reach)
+    allocation = space.find(low)
+    position = (0,) * len(shape)
+    if address % size:
+        place = describe_address(space, address, size)
+        raise LaneFault(
+            MisalignedError, f"{verb} of {element.name} at {place} is not aligned to {size} bytes", position
+        )
+    if allocation is None or not check_range(
+        allocation, low - allocation.address, high + size - allocation.address
+    ):
+        _raise_outside(space, address, shape, strides, size, verb)
+    assert allocation is not None
+    return Window(allocation, address - allocation.address, shape, strides, element)
+
+
+def _raise_outside(
+    space: AddressSpace, address: int, shape: tuple[int, ...], strides: tuple[int, ...], size: int, verb: str
+) -> None:
+    """Fault on the first lane of a window that lies outside memory; none where strided lanes all hit arguments."""
+    for flat in range(int(np.prod(shape))):
+        position = np.unravel_index(flat, shape)
+        at = address + size * sum(int(p) * s for p, s in zip(position, strides, strict=True))
+        allocation = space.find(at)
+        if allocation is None or not check_range(
+            allocation, at - allocation.address, at - allocation.address + size
+        ):
+            raise LaneFault(
+                OutOfBoundsError,
+                f"{verb} outside memory: {describe_address(space, at, size)}",
+                tuple(int(p) for p in position),
+            )
+
+
+def _edge(
+    space: AddressSpace,
+    view: TileView,
+    dims: list[_Dim],
+    index: tuple[np.ndarray, ...],
+    batch: tuple[int, ...],
+    verb: str,
+) -> Edge | None:
+    """Windows over what lies inside, where each dimension moves along one batch axis at most, and no axis moves two."""
+    shape = _batch(index, batch)
+    used: set[int] = set()
+    choices: list[list[tuple[int | None, slice, int]]] = []
+    for d in dims:
+        axes = [a for a in range(3) if d.steps[a] != 0 and d.counts[a] > 1]
+        if len(axes) > 1 or used & set(axes) or d.start < 0 or any(d.steps[a] < 0 for a in axes):
+            return None
+        used |= set(axes)
+        choices.append(_segments(d, axes[0] if axes else None))
+    if np.prod([len(c) for c in choices]) > MAX_EDGE_PARTS:
+        return None
+    parts = []
+    for chosen in product(*choices):
+        target = [slice(None)] * 3
+        part_batch = list(shape)
+        starts = []
+        for d, (axis, blocks, count) in zip(dims, chosen, strict=True):
+            begin = d.start
+            if axis is not None:
+                target[axis] = blocks
+                part_batch[axis] = blocks.stop - blocks.start
+                begin += d.steps[axis] * blocks.start
+            starts.append(begin)
+            target.append(slice(0, count))
+        tile = tuple(count for _, _, count in chosen)
+        parts.append((tuple(target), _checked(space, view, dims, starts, tuple(part_batch), tile, verb)))
+    return Edge((*shape, *(d.tile for d in dims)), tuple(parts))
+
+
+def _segments(d: _Dim, axis: int | None) -> list[tuple[int | None, slice, int]]:
+    """(batch axis, blocks, elements inside) for runs of blocks whose tiles are cut alike; blocks wholly outside left out."""
+    if axis is None:
+        count = min(d.tile, d.extent - d.start)
+        return [(None, slice(0, 1), count)] if count > 0 else []
+    step, n = d.steps[axis], d.counts[axis]
+    whole = max(0, min(n, (d.extent - d.tile - d.start) // step + 1))
+    found: list[tuple[int | None, slice, int]] = [(axis, slice(0, whole), d.tile)] if whole else []
+    for block in range(whole, n):
+        count = d.extent - d.start - step * block
+        if count <= 0:
+            break
+        found.append((axis, slice(block, block + 1), count))
+    return found
+
+
+def _spread(value: int | np.ndarray, rank: int) -> int | np.ndarray:
+    """A per-block number ready to meet tiles of `rank` dimensions."""
+    return value.reshape(value.shape + (1,) * rank) if isinstance(value, np.ndarray) else value
+
+
+def _elements(view: TileView, index: tuple[np.ndarray, ...]) -> list[tuple[int, np.ndarray]]:
+    """(tensor dimension, element index of each lane) of each tile dimension."""
+    kind = view.type
+    rank = len(kind.tile_shape)
+    found = []
+    for i in range(rank):
+        lanes = [1] * rank
+        lanes[i] = kind.tile_shape[i]
+        ramp = np.arange(kind.tile_shape[i], dtype=np.int64).reshape(lanes)
+        if isinstance(kind, GatherScatterViewType):
+            if i == kind.sparse_dim:
+                found.append((i, index[i].reshape((*index[i].shape[:3], *lanes))))
+            else:
+                found.append((i, index[i].reshape((*index[i].shape, *(1,) * rank)) + ramp))
+        else:
+            pitches, dim_map = _steps_of(view)
+            first = index[i].reshape((*index[i].shape, *(1,) * rank)) * pitches[i]
+            found.append((dim_map[i], first + ramp))
+    return found
+
+
+def _lanes(
+    space: AddressSpace,
+    view: TileView,
+    index: tuple[np.ndarray, ...],
+    inbounds: tuple[bool, ...],
+    batch: tuple[int, ...],
+    verb: str,
+) -> Lanes:
+    tensor, rank = view.tensor, len(view.type.tile_shape)
+    size = tensor.element.size_bytes
+    addresses: int | np.ndarray = _spread(tensor.base, rank)
+    valid: np.ndarray | None = None
+    for i, (d, elements) in enumerate(_elements(view, index)):
+        extent = _spread(tensor.shape[d], rank)
+        inside = (elements >= 0) & (elements < extent)
+        if not inside.all():
+            if i < len(inbounds) and inbounds[i]:
+                position = tuple(int(p) for p in np.argwhere(~inside)[0])
+                raise LaneFault(
+                    OutOfBoundsError,
+                    f"{verb} at element {int(elements[position])} of dimension {d}, which has "
+                    f"{int(np.broadcast_to(extent, inside.shape)[position])} (its bounds check was turned off)",
+                    position,
+                )
+            valid = inside if valid is None else valid & inside
+            elements = np.where(inside, elements, 0)
+        addresses = addresses + elements * _spread(tensor.strides_elems[d], rank) * size
+    assert isinstance(addresses, np.ndarray)
+    bases = [
+        a.shape[:3] for a in (tensor.base, *tensor.shape, *tensor.strides_elems) if isinstance(a, np.ndarray)
+    ]
+    shape = (*np.broadcast_shapes(_batch(index, batch), *bases), *view.type.tile_shape)
+    return Lanes(np.broadcast_to(addresses, shape), None if valid is None else np.broadcast_to(valid, shape))

@@ -1,0 +1,110 @@
+"""Pointers, loads and stores lane by lane, tokens, globals and fresh memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cutile_sim.dtypes import ElementType, to_carrier, to_storage
+from cutile_sim.engine.context import Context
+from cutile_sim.memory.access import gather, scatter
+from cutile_sim.ops.registry import implements
+from cutile_sim.tileir.types import PointerType, TileType
+
+ORDER_ONLY = ("memory_ordering_semantics", "memory_scope", "optimization_hints")
+"""Attributes that order or hint: blocks here see every access at once, in some fair order."""
+
+
+def pointee(pointers: TileType) -> ElementType:
+    """Element type that a tile of pointers points to."""
+    assert isinstance(pointers.element, PointerType)
+    return pointers.element.pointee
+
+
+@implements("offset")
+def offset(ptr: np.ndarray, offset: np.ndarray, *, result_type: TileType) -> np.ndarray:
+    """Pointers moved by `offset` elements: int64 byte addresses in, int64 byte addresses out."""
+    return ptr + offset.astype(np.int64) * np.int64(pointee(result_type).size_bytes)
+
+
+@implements("load_ptr_tko", ignores=("token", *ORDER_ONLY))
+def load_ptr_tko(
+    source: np.ndarray,
+    mask: np.ndarray | None,
+    padding_value: np.ndarray | None,
+    *,
+    operand_types: dict,
+    cx: Context,
+) -> tuple[np.ndarray, None]:
+    """Read the element at each pointer. Lanes that are masked off get the padding value, or are undetermined.
+
+    Raises LaneFault for a lane outside memory or misaligned.
+    """
+    element = pointee(operand_types["source"])
+    if mask is None:
+        stored = gather(cx.space, source, element, None)
+        cx.counts.bytes_loaded += stored.nbytes
+        return to_carrier(stored, element), None
+    shape = np.broadcast_shapes(source.shape, mask.shape)
+    if mask.all():
+        stored = gather(cx.space, np.broadcast_to(source, shape), element, None)
+        cx.counts.bytes_loaded += stored.nbytes
+        return to_carrier(stored, element), None
+    lanes = np.broadcast_to(mask, shape)
+    stored = gather(cx.space, np.broadcast_to(source, shape), element, lanes)
+    cx.counts.bytes_loaded += int(np.count_nonzero(lanes)) * element.size_bytes
+    padding = cx.fill.value(element) if padding_value is None else padding_value
+    return np.where(lanes, to_carrier(stored, element), padding), None
+
+
+@implements("store_ptr_tko", ignores=("token", *ORDER_ONLY))
+def store_ptr_tko(
+    destination: np.ndarray,
+    value: np.ndarray,
+    mask: np.ndarray | None,
+    *,
+    operand_types: dict,
+    cx: Context,
+) -> None:
+    """Write each element to its pointer, except where masked off.
+
+    Raises LaneFault for a lane outside memory, misaligned, or in an array that may not be written.
+    """
+    element = pointee(operand_types["destination"])
+    shape = np.broadcast_shapes(destination.shape, value.shape, () if mask is None else mask.shape)
+    lanes = None if mask is None or mask.all() else np.broadcast_to(mask, shape)
+    count = scatter(cx.space, np.broadcast_to(destination, shape), to_storage(value, element), element, lanes)
+    cx.counts.bytes_stored += count * element.size_bytes
+
+
+@implements("make_token")
+def make_token() -> None:
+    """A token that waits for nothing. Memory operations run in program order, so tokens carry nothing."""
+
+
+@implements("join_tokens", ignores=("tokens",))
+def join_tokens() -> None:
+    """A token after all its operands: program order already is."""
+
+
+@implements("memory_fence_alias_tko", ignores=("token",))
+def memory_fence_alias_tko() -> None:
+    """Orders accesses to one memory under several addresses: program order already does."""
+
+
+@implements("get_global")
+def get_global(*, name: str, cx: Context) -> np.ndarray:
+    """Pointer to a global of the module."""
+    return np.full((1, 1, 1), cx.globals[name].address, np.int64)
+
+
+@implements("alloca", ignores=("alignment", "is_global"))
+def alloca(*, num_elem: int, result_type: TileType, cx: Context) -> np.ndarray:
+    """Fresh memory for `num_elem` elements in each block, until the block ends. Its contents are undetermined."""
+    element = pointee(result_type)
+    room = max(256, -(-num_elem * element.size_bytes // 256) * 256)
+    allocation = cx.space.allocate(room * cx.group.size, "memory of alloca")
+    filler = to_storage(np.full(1, cx.fill.value(element), element.carrier), element)
+    flat = allocation.typed(element.storage)
+    flat[...] = filler[0]
+    cx.group.scratch.append(allocation)
+    return (allocation.address + room * np.arange(cx.group.size, dtype=np.int64)).reshape(cx.group.shape)

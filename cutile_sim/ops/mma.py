@@ -1,0 +1,100 @@
+"""Matrix products of tiles, accumulated: acc + lhs @ rhs.
+
+Shapes: lhs (..., M, K), rhs (..., K, N), acc and result (..., M, N); a tile may have one batch dimension in front.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cutile_sim.dtypes import ElementType
+from cutile_sim.ops.registry import implements
+from cutile_sim.optable.encoding import RoundingMode, Signedness
+from cutile_sim.rounding import round_to
+from cutile_sim.tileir.types import TileType
+
+# Up to here every integer is a float32, and a float64.
+_EXACT_IN_FLOAT32 = 1 << 24
+
+
+def product(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """lhs @ rhs in the operands' dtype, with as few and as large BLAS calls as their grid axes allow.
+
+    An axis that only `lhs` varies along becomes rows of one matrix, an axis that only `rhs` varies along becomes columns:
+    a row of blocks that share a tile is then one product. Axes that both vary along stay a loop over products.
+    The result may be a transposed view; adding an accumulator of the same layout keeps that layout without a copy.
+    """
+    lead = lhs.ndim - 2
+    rows = [a for a in range(lead) if lhs.shape[a] > 1 and rhs.shape[a] == 1]
+    columns = [a for a in range(lead) if rhs.shape[a] > 1 and lhs.shape[a] == 1]
+    if not rows and not columns:
+        return np.matmul(lhs, rhs)
+    both = [a for a in range(lead) if a not in rows and a not in columns]
+    m, k = lhs.shape[-2:]
+    n = rhs.shape[-1]
+    both_shape = [lhs.shape[a] for a in both]
+    row_shape, column_shape = [lhs.shape[a] for a in rows], [rhs.shape[a] for a in columns]
+    left = lhs.transpose(*both, *rows, *columns, lead, lead + 1).reshape(*both_shape, -1, k)
+    right = rhs.transpose(*both, *rows, lead, *columns, lead + 1).reshape(*both_shape, k, -1)
+    folded = np.matmul(left, right).reshape(*both_shape, *row_shape, m, *column_shape, n)
+    # Where each leading axis, then M and N, went in `folded`.
+    at = {a: i for i, a in enumerate(both + rows)}
+    at |= {a: len(both) + len(rows) + 1 + i for i, a in enumerate(columns)}
+    return folded.transpose(*(at[a] for a in range(lead)), len(both) + len(rows), folded.ndim - 1)
+
+
+def add_to(total: np.ndarray, acc: np.ndarray) -> np.ndarray:
+    """total + acc, in the memory of `total`, which must be fresh, where the sum fits there."""
+    fits = np.broadcast_shapes(total.shape, acc.shape) == total.shape and total.flags.writeable
+    return np.add(total, acc, out=total if fits else None)
+
+
+@implements("mmaf", ignores=("fast_acc",))
+def mmaf(lhs: np.ndarray, rhs: np.ndarray, acc: np.ndarray, *, result_type: TileType) -> np.ndarray:
+    """Floating-point acc + lhs @ rhs.
+
+    Numerics: exact inputs; products and sums in float32 (float64 for f64) in any order, rounded once to the type of
+    `acc`. A GPU rounds f32 inputs to tf32 and sums f8 in less than float32 where `fast_acc` allows it; this does neither.
+    """
+    assert isinstance(result_type.element, ElementType)
+    total = add_to(product(lhs, rhs), acc)
+    if result_type.element.is_narrow:
+        return round_to(total, result_type.element, RoundingMode.NEAREST_EVEN)
+    return total
+
+
+@implements("mmaf_scaled")
+def mmaf_scaled(
+    lhs: np.ndarray, rhs: np.ndarray, acc: np.ndarray, lhs_scale: np.ndarray, rhs_scale: np.ndarray
+) -> np.ndarray:
+    """acc + (lhs * lhs_scale) @ (rhs * rhs_scale), where a scale holds for a block of neighbours along K.
+
+    Shapes: lhs_scale (..., M, K / V), rhs_scale (..., K / V, N), for a block of V elements.
+    Numerics: in float64, where scaled elements are exact and products of extreme scales stay finite; rounded once to f32.
+    """
+    k = lhs.shape[-1]
+    left = lhs * np.repeat(lhs_scale.astype(np.float64), k // lhs_scale.shape[-1], axis=-1)
+    right = rhs * np.repeat(rhs_scale.astype(np.float64), k // rhs_scale.shape[-2], axis=-2)
+    return add_to(product(left, right), acc).astype(np.float32)
+
+
+def _largest_magnitude(signedness: Signedness) -> int:
+    return 128 if signedness is Signedness.SIGNED else 255
+
+
+@implements("mmai")
+def mmai(
+    lhs: np.ndarray, rhs: np.ndarray, acc: np.ndarray, *, signedness_lhs: Signedness, signedness_rhs: Signedness
+) -> np.ndarray:
+    """Integer acc + lhs @ rhs modulo 2**32; each i8 operand of its own signedness, acc and result i32.
+
+    Numerics: exact. BLAS does it in floating point, in float32 as long as no sum can pass 2**24.
+    """
+    left = lhs if signedness_lhs is Signedness.SIGNED else lhs.view(np.uint8)
+    right = rhs if signedness_rhs is Signedness.SIGNED else rhs.view(np.uint8)
+    bound = lhs.shape[-1] * _largest_magnitude(signedness_lhs) * _largest_magnitude(signedness_rhs)
+    work = np.float32 if bound <= _EXACT_IN_FLOAT32 else np.float64
+    total = product(left.astype(work), right.astype(work))
+    if bound >= 1 << 31:
+        return (total.astype(np.int64) + acc).astype(np.int32)
+    return add_to(total.astype(np.int32), acc)

@@ -1,0 +1,163 @@
+"""Operations that make tiles or move their elements: no element changes its value.
+
+An array has shape (gz, gy, gx, *tile): three grid axes, each 1 where the tile does not depend on it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from cutile_sim.dtypes import ElementType, from_bits, to_bits
+from cutile_sim.errors import OutOfBoundsError
+from cutile_sim.ops.registry import implements
+from cutile_sim.tileir.types import TileType
+
+GRID_AXES = 3
+
+
+@implements("constant")
+def constant(*, value: np.ndarray, result_type: TileType) -> np.ndarray:
+    """The tile of the constants in `value` (carrier dtype, shape () or the tile's): the same for every block."""
+    return np.broadcast_to(value, (1,) * GRID_AXES + result_type.shape)
+
+
+@implements("iota")
+def iota(*, result_type: TileType) -> np.ndarray:
+    """0, 1, 2, ... as unsigned integers."""
+    assert isinstance(result_type.element, ElementType)
+    return _iota(result_type.shape[0], result_type.element)
+
+
+@lru_cache(maxsize=256)
+def _iota(length: int, element: ElementType) -> np.ndarray:
+    values = np.arange(length).astype(element.carrier).reshape(1, 1, 1, length)
+    values.flags.writeable = False
+    return values
+
+
+@implements("reshape")
+def reshape(source: np.ndarray, *, result_type: TileType) -> np.ndarray:
+    """The same elements in row-major order under another tile shape."""
+    return source.reshape(source.shape[:GRID_AXES] + result_type.shape)
+
+
+@implements("broadcast")
+def broadcast(source: np.ndarray, *, result_type: TileType) -> np.ndarray:
+    """Dimensions of size 1 repeated up to the result's size. A view."""
+    return np.broadcast_to(source, source.shape[:GRID_AXES] + result_type.shape)
+
+
+@implements("permute")
+def permute(source: np.ndarray, *, permutation: tuple[int, ...]) -> np.ndarray:
+    """Result dimension i is source dimension `permutation[i]`. A view."""
+    return source.transpose((*range(GRID_AXES), *(GRID_AXES + int(d) for d in permutation)))
+
+
+@implements("cat")
+def cat(lhs: np.ndarray, rhs: np.ndarray, *, dim: int) -> np.ndarray:
+    """`lhs`, then `rhs`, along tile dimension `dim`."""
+    grid = np.broadcast_shapes(lhs.shape[:GRID_AXES], rhs.shape[:GRID_AXES])
+    return np.concatenate([np.broadcast_to(t, grid + t.shape[GRID_AXES:]) for t in (lhs, rhs)], axis=GRID_AXES + dim)
+
+
+@implements("select")
+def select(cond: np.ndarray, val_if_true: np.ndarray, val_if_false: np.ndarray) -> np.ndarray:
+    """`val_if_true` where `cond`, else `val_if_false`."""
+    return np.where(cond, val_if_true, val_if_false)
+
+
+def _slice_numbers(
+    indices: tuple[np.ndarray, ...], whole: tuple[int, ...], part: tuple[int, ...]
+) -> tuple[np.ndarray, ...]:
+    """The slice numbers, checked. Raises OutOfBoundsError for a slice that the tile does not have."""
+    for axis, (index, total, length) in enumerate(zip(indices, whole, part, strict=True)):
+        count = total // length
+        if ((index < 0) | (index >= count)).any():
+            bad = index[(index < 0) | (index >= count)].flat[0]
+            raise OutOfBoundsError(
+                f"slice {int(bad)} of dimension {axis} does not exist: a tile of shape {whole} has {count} slices"
+                f" of length {length} there; index slices, not elements"
+            )
+    return indices
+
+
+def _as_slices(values: np.ndarray, part: tuple[int, ...]) -> np.ndarray:
+    """Each tile dimension of size n split in two: n / part slices, of `part` elements each."""
+    split = [size for n, length in zip(values.shape[GRID_AXES:], part, strict=True) for size in (n // length, length)]
+    return values.reshape(*values.shape[:GRID_AXES], *split)
+
+
+def _slice_selector(grid_shape: tuple[int, ...], indices: tuple[np.ndarray, ...]) -> tuple[np.ndarray | slice, ...]:
+    """Picks one slice a block out of `_as_slices`: NumPy puts the grid axes, which all index arrays share, in front."""
+    own = tuple(
+        np.arange(n).reshape(tuple(n if a == axis else 1 for a in range(GRID_AXES)))
+        for axis, n in enumerate(grid_shape)
+    )
+    selector: tuple[np.ndarray | slice, ...] = own
+    for index in indices:
+        selector += (index, slice(None))
+    return selector
+
+
+@implements("extract")
+def extract(source: np.ndarray, indices: tuple[np.ndarray, ...], *, result_type: TileType) -> np.ndarray:
+    """The slice of number `indices` among the slices of the result's shape that `source` divides into.
+
+    Shapes: each index (gz, gy, gx), counted in slices, not elements.
+    Raises: OutOfBoundsError where there is no such slice (undefined in Tile IR).
+    """
+    part = result_type.shape
+    numbers = _slice_numbers(indices, source.shape[GRID_AXES:], part)
+    if all(n.size == 1 for n in numbers):
+        starts = [int(n.flat[0]) * length for n, length in zip(numbers, part, strict=True)]
+        return source[(..., *(slice(s, s + length) for s, length in zip(starts, part, strict=True)))]
+    return _as_slices(source, part)[_slice_selector(source.shape[:GRID_AXES], numbers)]
+
+
+@implements("insert")
+def insert(source: np.ndarray, destination: np.ndarray, indices: tuple[np.ndarray, ...]) -> np.ndarray:
+    """`destination` with the slice of number `indices` replaced by `source`.
+
+    Shapes: each index (gz, gy, gx), counted in slices of the shape of `source`, not elements.
+    Raises: OutOfBoundsError where there is no such slice (undefined in Tile IR).
+    """
+    part, whole = source.shape[GRID_AXES:], destination.shape[GRID_AXES:]
+    numbers = _slice_numbers(indices, whole, part)
+    grid = np.broadcast_shapes(source.shape[:GRID_AXES], destination.shape[:GRID_AXES], *(n.shape for n in numbers))
+    result = np.empty(grid + whole, destination.dtype)
+    result[...] = destination
+    if all(n.size == 1 for n in numbers):
+        starts = [int(n.flat[0]) * length for n, length in zip(numbers, part, strict=True)]
+        result[(..., *(slice(s, s + length) for s, length in zip(starts, part, strict=True)))] = source
+    else:
+        _as_slices(result, part)[_slice_selector(grid, numbers)] = source
+    return result
+
+
+@implements("pack")
+def pack(source: np.ndarray, *, operand_types: dict[str, TileType]) -> np.ndarray:
+    """The bytes of a rank-1 tile as it would lie in memory, little-endian; two 4-bit elements a byte, the first in the low half.
+
+    Shapes: source [N] of w-bit elements, result [N * w / 8] of i8.
+    """
+    element = operand_types["source"].element
+    assert isinstance(element, ElementType)
+    bits = to_bits(source, element)
+    if element.width_bits == 4:
+        return (bits[..., 0::2] | bits[..., 1::2] << 4).view(np.int8)
+    return np.ascontiguousarray(bits).view(np.int8)
+
+
+@implements("unpack")
+def unpack(source: np.ndarray, *, result_type: TileType) -> np.ndarray:
+    """The reverse of `pack`: a rank-1 tile of the result's element type from its bytes."""
+    element = result_type.element
+    assert isinstance(element, ElementType)
+    raw = np.ascontiguousarray(source).view(np.uint8)
+    if element.width_bits == 4:
+        bits = np.stack([raw & 0xF, raw >> 4], axis=-1).reshape(*raw.shape[:-1], -1)
+    else:
+        bits = raw.view(f"u{element.width_bits // 8}")
+    return from_bits(bits, element)

@@ -1,0 +1,85 @@
+"""Whether outputs of a launch share memory: what a GPU would answer with values that depend on timing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cutile_sim.errors import UsageError
+from cutile_sim.frontend.arrays import ArrayArg
+from cutile_sim.memory.space import HostMemory
+
+EXACT_WORK = 100_000
+"""How hard to look for a shared element of two interleaved arrays before taking them for separate."""
+
+
+def check_outputs(arrays: Sequence[tuple[ArrayArg, bool]]) -> list[str]:
+    """Judge the array arguments of a launch, each with whether the kernel writes it. Returns warnings.
+
+    Raises UsageError for two outputs that share memory, and for an output whose own elements do.
+    """
+    warnings = []
+    for i, (array, written) in enumerate(arrays):
+        if not written:
+            continue
+        if _repeats_elements(array):
+            raise UsageError(
+                f"output '{array.name}' has several elements in one place of memory (shape {array.shape}, strides "
+                f"{array.strides_elems}): which of them stays is left to chance; pass a copy"
+            )
+        for j, (other, other_written) in enumerate(arrays):
+            if j == i or (other_written and j < i) or not _share(array, other):
+                continue
+            if other_written:
+                raise UsageError(
+                    f"outputs '{array.name}' and '{other.name}' share memory: which of them stays is left to chance; "
+                    "pass arrays that do not overlap"
+                )
+            if not _same(array, other):
+                warnings.append(
+                    f"'{other.name}' shares memory with '{array.name}', which the kernel writes: what it reads there "
+                    "depends on the order of the blocks"
+                )
+    return warnings
+
+
+def _bounds(array: ArrayArg) -> tuple[int, int]:
+    item = array.element.size_bytes
+    if any(n == 0 for n in array.shape):
+        return array.address, array.address
+    reach = sum((n - 1) * s for n, s in zip(array.shape, array.strides_elems, strict=True))
+    return array.address, array.address + (reach + 1) * item
+
+
+def _same(a: ArrayArg, b: ArrayArg) -> bool:
+    return (a.address, a.shape, a.strides_elems) == (b.address, b.shape, b.strides_elems)
+
+
+def _share(a: ArrayArg, b: ArrayArg) -> bool:
+    (low_a, end_a), (low_b, end_b) = _bounds(a), _bounds(b)
+    if end_a <= low_b or end_b <= low_a:
+        return False
+    try:
+        return np.shares_memory(_as_array(a), _as_array(b), max_work=EXACT_WORK)
+    except np.exceptions.TooHardError:
+        return False
+
+
+def _as_array(array: ArrayArg) -> np.ndarray:
+    low, end = _bounds(array)
+    memory = np.asarray(HostMemory(low, end - low, False, array.keepalive))
+    item = array.element.size_bytes
+    return np.ndarray(
+        (*array.shape, item),
+        np.uint8,
+        buffer=memory,  # type: ignore[arg-type]
+        strides=(*(s * item for s in array.strides_elems), 1),
+    )
+
+
+def _repeats_elements(array: ArrayArg) -> bool:
+    """Whether two indices meet in one element. Exact for zero strides and for strides that nest; else taken as no."""
+    return any(s == 0 and n > 1 for s, n in zip(array.strides_elems, array.shape, strict=True)) and all(
+        n > 0 for n in array.shape
+    )

@@ -1,0 +1,43 @@
+"""Which values may differ from block to block."""
+
+from __future__ import annotations
+
+import networkx as nx
+
+from cutile_sim.tileir.core import Function, Value
+from ir_passes.dataflow import dataflow_graph
+
+
+def block_dependence(function: Function) -> frozenset[Value]:
+    """Values that may depend on the block: made from a block id, from memory, or under a condition that is.
+
+    All others are the same in every block of a launch. A loop whose bounds depend on the block makes its results depend on
+    it, also where a carried value itself does not.
+    """
+    graph = dataflow_graph(function)
+    sources = set()
+    for op in function.walk():
+        if op.name == "get_tile_block_id" or op.spec.effect in ("read", "read_write") or op.name == "alloca":
+            sources.update(op.results)
+    found = set(sources)
+    for source in sources:
+        found |= nx.descendants(graph, source)
+    return frozenset(_under_divergent_loops(function, graph, found))
+
+
+def _under_divergent_loops(function: Function, graph: nx.DiGraph, found: set[Value]) -> set[Value]:
+    """Add what a `loop` yields where one of its `break`s stands under a condition that depends on the block."""
+    while True:
+        more: set[Value] = set()
+        for op in function.walk():
+            if op.name != "loop":
+                continue
+            conditions = [o.inputs[0] for o in op.walk() if o.name == "if"]
+            if any(c in found for c in conditions):
+                more.update(op.results)
+                more.update(op.regions[0].arguments)
+        more -= found
+        if not more:
+            return found
+        for value in more:
+            found |= nx.descendants(graph, value) | {value}

@@ -1,0 +1,76 @@
+"""Which launch parameters each access to memory may go through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import networkx as nx
+
+from cutile_sim.tileir.core import Function, Op, Value
+from cutile_sim.tileir.types import (
+    GatherScatterViewType,
+    PartitionViewType,
+    PointerType,
+    StridedViewType,
+    TensorViewType,
+    TileType,
+)
+from ir_passes.dataflow import dataflow_graph
+
+_TARGETS = ("source", "destination", "pointers", "view")
+
+
+@dataclass(frozen=True)
+class Access:
+    """One operation that touches memory, and the parameters (by index) whose pointers it may go through.
+
+    `exact` is False where the pointer came out of memory or of an integer, so that any array may be meant.
+    """
+
+    op: Op
+    reads: bool
+    writes: bool
+    parameters: frozenset[int]
+    exact: bool
+
+
+def _is_address(value: Value) -> bool:
+    kind = value.type
+    if isinstance(kind, TileType):
+        return isinstance(kind.element, PointerType)
+    return isinstance(kind, (TensorViewType, PartitionViewType, StridedViewType, GatherScatterViewType))
+
+
+def memory_roots(function: Function) -> list[Access]:
+    """Every load, store and atomic update of the function, in program order, with where its pointers come from."""
+    flow = dataflow_graph(function)
+    addresses = nx.DiGraph()
+    addresses.add_nodes_from(v for v in flow if _is_address(v))
+    addresses.add_edges_from((a, b) for a, b in flow.edges if _is_address(a) and _is_address(b))
+    position = {value: i for i, value in enumerate(function.parameters)}
+    made = {v for op in function.walk() if op.name in ("int_to_ptr", "get_global", "alloca") for v in op.results}
+    found = []
+    for op in function.walk():
+        if op.spec.effect not in ("read", "write", "read_write"):
+            continue
+        target = next((op.operands[n] for n in _TARGETS if isinstance(op.operands.get(n), Value)), None)
+        if not isinstance(target, Value):
+            continue
+        origins = nx.ancestors(addresses, target) | {target}
+        found.append(
+            Access(
+                op,
+                reads=op.spec.effect != "write",
+                writes=op.spec.effect != "read",
+                parameters=frozenset(position[v] for v in origins if v in position),
+                exact=not origins & made,
+            )
+        )
+    return found
+
+
+def written_parameters(function: Function) -> frozenset[int]:
+    """Indices of the pointer parameters that some store or atomic update certainly names as its target."""
+    return frozenset(
+        next(iter(a.parameters)) for a in memory_roots(function) if a.writes and a.exact and len(a.parameters) == 1
+    )
