@@ -54,6 +54,11 @@ def _fill(undetermined: str) -> Fill:
     return Fill(undetermined)
 
 
+def _check_positive(option: str, number: float | None) -> None:
+    if number is not None and not number > 0:
+        raise UsageError(f"{option} must be more than 0, not {number!r}")
+
+
 def simulate(
     kernel: Any,
     grid: Any,
@@ -96,6 +101,9 @@ def simulate(
     """
     blocks = check_grid(grid)
     fill = _fill(undetermined)
+    _check_positive("step_limit", step_limit)
+    _check_positive("time_limit", time_limit)
+    _check_positive("batch_blocks", batch_blocks)
     if isinstance(kernel, Module):
         from cutile_sim.frontend.bytecode import bind_entry
 

@@ -194,7 +194,7 @@ def to_carrier(stored: np.ndarray, element: ElementType) -> np.ndarray:
         return stored.astype(np.float32)
     if element is I4:
         return stored.astype(np.int8)
-    return _code_values(element.name)[stored.view(np.uint8)]
+    return np.take(_code_values(element.name), stored.view(np.uint8), mode="clip")
 
 
 def to_bits(values: np.ndarray, element: ElementType) -> np.ndarray:
@@ -226,7 +226,7 @@ def from_bits(bits: np.ndarray, element: ElementType) -> np.ndarray:
         return bits.view(element.carrier)
     if element is F16 or element is BF16:
         return to_carrier(bits.view(element.storage), element)
-    return _code_values(element.name)[bits]
+    return np.take(_code_values(element.name), bits, mode="clip")
 
 
 def to_storage(values: np.ndarray, element: ElementType) -> np.ndarray:

@@ -9,9 +9,10 @@ integers.
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable
 from fractions import Fraction
-from math import isqrt
 
 import numpy as np
 
@@ -57,7 +58,8 @@ def two_product(lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def sum_to_odd(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """The float64 sum rounded to odd: rounded again to 51 bits or fewer, it gives what the exact sum gives."""
-    return to_odd(*two_sum(lhs, rhs))
+    total, error = two_sum(lhs, rhs)
+    return to_odd(total, error) if error.any() else total
 
 
 def _zero_sum(total: np.ndarray, lhs: np.ndarray, rhs: np.ndarray, mode: RoundingMode) -> np.ndarray:
@@ -122,14 +124,14 @@ def fma64(lhs: np.ndarray, rhs: np.ndarray, acc: np.ndarray, mode: RoundingMode)
     upper, lower = two_product(lhs, rhs)
     tail, rest = two_sum(acc, lower)
     head, middle = two_sum(upper, tail)
-    correction = to_odd(*two_sum(middle, rest))
+    correction = sum_to_odd(middle, rest)
     if mode is NEAREST_EVEN:
         result = head + correction
     else:
         total, error = two_sum(head, correction)
         result = step_toward(total, error, mode)
-    if _all_safe(lhs) and _all_safe(rhs) and np.abs(acc).max() < _SAFE_SUM_HIGH:
-        return np.where(result == 0, -0.0, result) if mode is NEGATIVE_INF else result
+    if _all_safe(lhs) and _all_safe(rhs) and np.abs(acc).max() < _SAFE_SUM_HIGH and result.all():
+        return result
     # A zero or non-finite factor or addend leaves nothing to round twice.
     finite_product = np.isfinite(lhs) & np.isfinite(rhs)
     simple = (lhs == 0) | (rhs == 0) | ~finite_product | ~np.isfinite(acc)
@@ -140,8 +142,11 @@ def fma64(lhs: np.ndarray, rhs: np.ndarray, acc: np.ndarray, mode: RoundingMode)
 
 
 def _all_safe(values: np.ndarray) -> bool:
+    """Whether all lanes are zero or within the bounds of two_product."""
     size = np.abs(values)
-    return bool(size.min() > _SAFE_LOW and size.max() < _SAFE_HIGH)  # false for a NaN
+    if not size.max() < _SAFE_HIGH:  # true for a NaN too
+        return False
+    return bool(size.min() > _SAFE_LOW) or not ((size < _SAFE_LOW) & (size > 0)).any()
 
 
 def _unsafe(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
@@ -190,20 +195,18 @@ def _exact_root(value: float, mode: RoundingMode) -> float:
     # 2**-shift with an even shift leaves at least 120 integer bits, whose root has 60: beyond all ties of 53.
     shift = 2 * (1200 - exact.numerator.bit_length() + exact.denominator.bit_length())
     scaled = (exact.numerator << shift) // exact.denominator
-    root = isqrt(scaled)
+    root = math.isqrt(scaled)
     sticky = root * root * exact.denominator != exact.numerator << shift
     return round_fraction(Fraction(2 * root + sticky, 1 << (shift // 2 + 1)), mode)
 
 
 def round_fraction(exact: Fraction, mode: RoundingMode) -> float:
-    """A non-zero fraction rounded to float64, or to a narrower format with unbounded range above, by integer
-    arithmetic.
-    """
+    """A non-zero fraction rounded to float64 by integer arithmetic."""
     size = abs(exact)
     exponent = size.numerator.bit_length() - size.denominator.bit_length()
     if size < Fraction(2) ** exponent:
         exponent -= 1
-    last = max(exponent, min_exponent) - precision + 1  # the exponent of the last bit kept
+    last = max(exponent, -1022) - 52  # the exponent of the last bit kept
     scaled = size / Fraction(2) ** last
     whole, rest = divmod(scaled.numerator, scaled.denominator)
     if mode is NEAREST_EVEN:
@@ -212,10 +215,10 @@ def round_fraction(exact: Fraction, mode: RoundingMode) -> float:
     else:
         up = rest > 0 and mode is not ZERO and (mode is POSITIVE_INF) == (exact > 0)
     rounded = (whole + up) * Fraction(2) ** last
-    limit = Fraction(2) ** 1024
-    if rounded >= limit:
-        inward = mode is ZERO or ((mode is NEGATIVE_INF) == (exact > 0) and mode is not NEAREST_EVEN)
-        magnitude = float(limit - Fraction(2) ** 971) if inward else float("inf")
-    else:
+    if rounded < Fraction(2) ** 1024:
         magnitude = float(rounded)
+    elif mode is ZERO or (mode is NEGATIVE_INF and exact > 0) or (mode is POSITIVE_INF and exact < 0):
+        magnitude = sys.float_info.max
+    else:
+        magnitude = math.inf
     return -magnitude if exact < 0 else magnitude

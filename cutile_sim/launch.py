@@ -21,7 +21,7 @@ from cutile_sim.memory.space import AddressSpace, Allocation, Extent
 from cutile_sim.overlap import check_outputs
 from cutile_sim.tileir.core import Function, Module
 from cutile_sim.tileir.verify import verify
-from ir_passes.memory_roots import written_parameters
+from ir_passes.memory_roots import writable_parameters, written_parameters
 
 GRID_LIMITS = (2**31 - 1, 65535, 65535)
 """CUDA's largest grid along x, y, z."""
@@ -53,14 +53,21 @@ class LaunchResult:
 class Program:
     """A verified function with its plan, and the module's globals, which live as long as the program does.
 
-    `written` are the positions of the parameters that it stores through.
+    `written` are the positions of the parameters that it certainly stores through, `writable` those it may store through,
+    None where it may be any.
     """
 
     module: Module
     function: Function
     plan: Plan
     written: frozenset[int]
+    writable: frozenset[int] | None
     globals: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def reset_globals(self) -> None:
+        """Give the globals the values the module is loaded with: a GPU forgets a module whose launch has failed."""
+        for item in self.module.globals.values():
+            self.globals[item.name][...] = np.frombuffer(item.data, np.uint8)
 
 
 _programs: weakref.WeakKeyDictionary[Function, Program] = weakref.WeakKeyDictionary()
@@ -77,7 +84,12 @@ def program_of(module: Module, function: Function) -> Program:
                 raise problems[0]
             data = {g.name: np.frombuffer(g.data, np.uint8).copy() for g in module.globals.values()}
             program = _programs[function] = Program(
-                module, function, make_plan(function), written_parameters(function), data
+                module,
+                function,
+                make_plan(function),
+                written_parameters(function),
+                writable_parameters(function),
+                data,
             )
         return program
 
@@ -124,7 +136,13 @@ def launch(
     )
     space = AddressSpace()
     named: list[tuple[str, Allocation, Extent]] = []
-    values = [_value(space, p, named) for p in params]
+    values = []
+    may_be_written: set[str] = set()
+    for position, param in enumerate(params):
+        known = len(named)
+        values.append(_value(space, param, named))
+        if program.writable is None or position in program.writable:
+            may_be_written.update(name for name, _, _ in named[known:])
     function = program.function
     if len(values) != len(function.parameters):
         raise UsageError(
@@ -137,10 +155,12 @@ def launch(
     shape = batch_shape(grid, program.plan.peak_bytes, batch_blocks)
     try:
         machine.run(values, batches(grid, shape), progress)
-    except CutileSimError as error:
-        error.printed = _text(cx)
+    except BaseException as error:
+        program.reset_globals()
+        if isinstance(error, CutileSimError):
+            error.printed = _text(cx)
         raise
-    written = dict.fromkeys(name for name, allocation, _ in named if allocation.written)
+    written = dict.fromkeys(n for n, allocation, _ in named if allocation.written and n in may_be_written)
     return LaunchResult(
         printed=_text(cx),
         blocks=machine.finished_blocks,

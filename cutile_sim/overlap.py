@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -61,7 +63,7 @@ def _share(a: ArrayArg, b: ArrayArg) -> bool:
     if end_a <= low_b or end_b <= low_a:
         return False
     try:
-        return np.shares_memory(_as_array(a), _as_array(b), max_work=EXACT_WORK)
+        return np.shares_memory(_as_array(a), _as_array(b), max_work=EXACT_WORK)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return False
 
@@ -79,7 +81,14 @@ def _as_array(array: ArrayArg) -> np.ndarray:
 
 
 def _repeats_elements(array: ArrayArg) -> bool:
-    """Whether two indices meet in one element. Exact for zero strides and for strides that nest; else taken as no."""
-    return any(s == 0 and n > 1 for s, n in zip(array.strides_elems, array.shape, strict=True)) and all(
-        n > 0 for n in array.shape
-    )
+    """Whether two indices meet in one element. Where strides do not nest and there are too many to count, taken as no."""
+    axes = sorted((s, n) for s, n in zip(array.strides_elems, array.shape, strict=True) if n != 1)
+    count = math.prod(array.shape)
+    if count < 2 or axes[0][0] == 0:
+        return count > 1
+    if all(s >= inner_s * inner_n for (inner_s, inner_n), (s, _) in pairwise(axes)) or count > EXACT_WORK:
+        return False
+    places = np.zeros(1, np.int64)
+    for stride_elems, length in axes:
+        places = np.add.outer(places, np.arange(length) * stride_elems).ravel()
+    return np.unique(places).size < count

@@ -13,6 +13,7 @@ side of every tie and grid point the exact value was on.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -115,10 +116,14 @@ def to_odd(value: np.ndarray, error: np.ndarray) -> np.ndarray:
     `error` is not 0.
     """
     bits = value.view(np.int64)
-    inexact = (error > 0) | (error < 0)  # false for the NaN that an infinite value leaves
+    inexact = error > 0
+    outward = inexact == (value > 0)
+    inexact |= error < 0  # false for the NaN that an infinite value leaves
     inexact &= (bits & 1) == 0
-    outward = (error > 0) == (value > 0)
-    return (bits + np.where(outward, 1, -1) * inexact).view(np.float64)
+    step = inexact.astype(np.int64)
+    step -= 2 * (inexact & ~outward)
+    step += bits
+    return step.view(np.float64)
 
 
 def step_toward(value: np.ndarray, error: np.ndarray, mode: RoundingMode) -> np.ndarray:
@@ -140,14 +145,18 @@ def step_toward(value: np.ndarray, error: np.ndarray, mode: RoundingMode) -> np.
         negative = np.signbit(value)
         down &= ~negative
         up &= negative
-    integer = np.int32 if value.dtype == np.float32 else np.int64
+    integer: Any = np.int32 if value.dtype == np.float32 else np.int64
     bits = value.view(integer)
-    step = up.astype(integer) - down.astype(integer)
-    outward = bits + np.where(bits < 0, -step, step)
-    # Both zeros step to the smallest subnormals.
-    from_zero = np.where(step < 0, np.iinfo(integer).min + 1, 1).astype(integer)
-    stepped = np.where(value == 0, from_zero, outward)
-    return np.where(step == 0, bits, stepped).view(value.dtype)
+    step = up.astype(integer)
+    step -= down
+    outward = step * (1 - 2 * (bits < 0).astype(integer))
+    outward += bits
+    result = outward.view(value.dtype)
+    from_zero = (value == 0) & (step != 0)
+    if from_zero.any():  # both zeros step to the smallest subnormals
+        least = np.finfo(value.dtype).smallest_subnormal
+        result[from_zero] = step[from_zero] * least
+    return result
 
 
 def _float64_to_float32(values: np.ndarray, mode: RoundingMode) -> np.ndarray:
@@ -193,7 +202,7 @@ def _on_grid_float32(values: np.ndarray, fmt: FloatFormat, mode: RoundingMode) -
     """
     bits = values.view(np.int32)
     exponents = bits & _EXPONENT32
-    # The arms of the exponent: subnormals share the grid of the smallest normal number, and infinity must not
+    # Subnormals share the grid of the smallest normal number, and infinity must not
     # meet infinity.
     np.clip(exponents, (fmt.min_exponent + 127) << 23, (fmt.max_exponent + 128) << 23, out=exponents)
     magic = exponents.view(np.float32)
@@ -203,8 +212,7 @@ def _on_grid_float32(values: np.ndarray, fmt: FloatFormat, mode: RoundingMode) -
     result -= magic
     if step is not None:
         _redirect(result, values, step, mode)
-    signed = result.view(np.int32)
-    signed &= np.int32(0x7FFFFFFF)
+    signed = result.view(np.int32)  # a zero came out as +0
     signed |= bits & _SIGN32
     return result
 
@@ -221,7 +229,6 @@ def _on_grid_float64(values: np.ndarray, fmt: FloatFormat, mode: RoundingMode) -
     if step is not None:
         _redirect(result, values, step, mode)
     signed = result.view(np.int64)
-    signed &= np.int64(0x7FFFFFFFFFFFFFFF)
     signed |= bits & _SIGN64
     return result
 

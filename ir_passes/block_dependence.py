@@ -15,7 +15,7 @@ def block_dependence(function: Function) -> frozenset[Value]:
     it, also where a carried value itself does not.
     """
     graph = dataflow_graph(function)
-    sources = set()
+    sources: set[Value] = set()
     for op in function.walk():
         if op.name == "get_tile_block_id" or op.spec.effect in ("read", "read_write") or op.name == "alloca":
             sources.update(op.results)

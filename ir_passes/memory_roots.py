@@ -24,7 +24,8 @@ _TARGETS = ("source", "destination", "pointers", "view")
 class Access:
     """One operation that touches memory, and the parameters (by index) whose pointers it may go through.
 
-    `exact` is False where the pointer came out of memory or of an integer, so that any array may be meant.
+    There are none where it touches a global or memory of the block's own. `exact` is False where the pointer came out of
+    memory or of an integer, so that any array may be meant.
     """
 
     op: Op
@@ -48,7 +49,7 @@ def memory_roots(function: Function) -> list[Access]:
     addresses.add_nodes_from(v for v in flow if _is_address(v))
     addresses.add_edges_from((a, b) for a, b in flow.edges if _is_address(a) and _is_address(b))
     position = {value: i for i, value in enumerate(function.parameters)}
-    made = {v for op in function.walk() if op.name in ("int_to_ptr", "get_global", "alloca") for v in op.results}
+    made = {v for op in function.walk() if op.name in ("int_to_ptr", "load_ptr_tko") for v in op.results}
     found = []
     for op in function.walk():
         if op.spec.effect not in ("read", "write", "read_write"):
@@ -67,6 +68,14 @@ def memory_roots(function: Function) -> list[Access]:
             )
         )
     return found
+
+
+def writable_parameters(function: Function) -> frozenset[int] | None:
+    """Indices of the pointer parameters that some store or atomic update may go through; None where it may be any."""
+    writes = [a for a in memory_roots(function) if a.writes]
+    if not all(a.exact for a in writes):
+        return None
+    return frozenset(i for a in writes for i in a.parameters)
 
 
 def written_parameters(function: Function) -> frozenset[int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,7 @@ class Context:
         op: The operation that runs now, kept by those that can fail.
         printed: (launch-order number of the block, text), in the order of execution.
         globals: Allocation of each of the module's globals.
+        live: The slots of all groups that hold values.
     """
 
     space: AddressSpace
@@ -70,8 +72,26 @@ class Context:
     globals: dict[str, Allocation] = field(default_factory=dict)
     group: Group = None  # type: ignore[assignment]
     op: Op | None = None
+    live: Callable[[], list[list[Any]]] = list
     printed: list[tuple[int, str]] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
+
+    def lend(self, allocation: Allocation) -> None:
+        """Let a value be a window of an allocation's memory, for as long as that is not written."""
+        if allocation.on_write is None:
+            allocation.on_write = partial(self._take_back, allocation)
+
+    def _take_back(self, allocation: Allocation) -> None:
+        allocation.on_write = None
+        memory = allocation.data
+        for slots in self.live():
+            for i, value in enumerate(slots):
+                if type(value) is np.ndarray and value.base is memory:
+                    slots[i] = value.copy()
+
+    def repeats(self, shape: Sequence[int]) -> int:
+        """How many of the group's blocks each entry on the batch axes of an array of this shape stands for."""
+        return self.group.size // (shape[0] * shape[1] * shape[2])
 
     def each_block(self) -> list[tuple[int, tuple[int, int, int]]]:
         """(launch-order number, position on the batch axes) of the group's blocks, in launch order."""

@@ -22,10 +22,12 @@ class Group:
         slots: One value a slot of the plan; `UNSET` where none lives.
         pc: Index of the next instruction.
         turns: How often it has turned in loops that may wait for another block.
+        carried: What such a loop took into the turn before; None where it is not known.
+        is_idle: Whether the last such turn changed none of that.
         scratch: Allocations to free when the batch it came from has ended.
     """
 
-    __slots__ = ("ids", "is_box", "pc", "scratch", "shape", "size", "slots", "turns")
+    __slots__ = ("carried", "ids", "is_box", "is_idle", "pc", "scratch", "shape", "size", "slots", "turns")
 
     def __init__(
         self,
@@ -42,6 +44,8 @@ class Group:
         self.shape: BatchShape = np.broadcast_shapes(*(i.shape for i in ids))  # type: ignore[assignment]
         self.size = self.shape[0] * self.shape[1] * self.shape[2]
         self.turns = 0
+        self.carried: list[Any] | None = None
+        self.is_idle = False
         self.scratch = scratch
 
     def block_at(self, position: Sequence[int]) -> tuple[int, int, int]:
@@ -149,8 +153,9 @@ def merge(groups: list[Group]) -> Group:
 
 
 def _order(group: Group) -> np.ndarray:
+    # CUDA's grids have at most 2**31 - 1, 65535 and 65535 blocks along x, y and z.
     z, y, x = (i.astype(np.int64) for i in group.ids)
-    return (z << 42) + (y << 21) + x
+    return (z << 47) + (y << 31) + x
 
 
 def _same_elsewhere(value: Any, axis: int | None) -> bool:

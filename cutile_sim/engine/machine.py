@@ -1,8 +1,8 @@
 """Runs the groups of a launch: batch after batch, min-pc first, fair to blocks that wait for one another.
 
 Of the groups that have parted, the one farthest behind goes first, so they meet again where the program's structure joins.
-A group that turns round in a loop that reads memory may be waiting for another block: it steps aside for the others, and
-when only such groups are left, further batches of the grid are started too.
+A group that turns round in a loop that reads memory, and takes nothing new into the next turn, may be waiting for another
+block: it steps aside for the others, and when only such groups are left, further batches of the grid are started too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from cutile_sim.memory.access import LaneFault
 from cutile_sim.tileir.core import Op
 
 PATIENCE_TURNS = 1000
-"""How often a loop that may be waiting turns, with nothing else left to run, before another batch is started."""
+"""How often a loop that reads memory turns before it is taken to wait for another block, though what it carries changes;
+and how often such loops turn, with nothing else left to run, before another batch is started."""
+IDLE_ROUNDS = 2
+"""How often loops that carry nothing new from turn to turn go round before another batch is started."""
 
 
 @dataclass(frozen=True)
@@ -79,13 +82,15 @@ class Machine:
             while ready:
                 group = _take(ready)
                 if not self._advance(group, ready, waiting):
-                    self.finished_blocks += group.size
+                    ended = self.cx.group
+                    self.finished_blocks += ended.size
                     rounds = 0
-                    self._free(group, ready, waiting)
+                    self._free(ended, ready, waiting)
             if not waiting:
                 return []
             rounds += 1
-            if rounds > PATIENCE_TURNS and more:
+            patience = IDLE_ROUNDS if all(g.is_idle for g in waiting) else PATIENCE_TURNS
+            if rounds > patience and more:
                 return waiting
             ready, waiting = waiting, []
 
@@ -100,6 +105,7 @@ class Machine:
         """Run one group until it ends (False), or lets another go first (True, and it is in `ready` or `waiting`)."""
         cx, code = self.cx, self.plan.code
         cx.group = group
+        cx.live = lambda: [g.slots for g in (cx.group, *ready, *waiting)]
         while True:
             instruction = code[group.pc]
             if type(instruction) is Run:
@@ -123,12 +129,11 @@ class Machine:
             elif type(instruction) is Jump:
                 group.pc = instruction.target
                 if instruction.is_back:
+                    self.steps += 1
                     self._check_limits(instruction.op)
-                    if instruction.may_wait:
-                        group.turns += 1
-                        if ready or waiting or group.turns > PATIENCE_TURNS:
-                            waiting.append(group)
-                            return True
+                    if instruction.may_wait and _steps_aside(group, instruction):
+                        waiting.append(group)
+                        return True
             elif type(instruction) is Join:
                 if ready:
                     if _behind(ready, group):
@@ -201,6 +206,24 @@ def _take(ready: list[Group]) -> Group:
     """The group that is farthest behind, out of `ready`."""
     best = min(range(len(ready)), key=lambda i: ready[i].pc)
     return ready.pop(best)
+
+
+def _steps_aside(group: Group, jump: Jump) -> bool:
+    """Whether a group at the end of a loop's turn lets others go first: the turn changed nothing that the loop carries, or
+    there were too many turns to trust that.
+    """
+    carried = [group.slots[i] for i in jump.carried]
+    seen = group.carried
+    group.is_idle = seen is not None and len(seen) == len(carried) and all(map(_is_same, seen, carried))
+    group.carried = carried
+    group.turns += 1
+    return group.is_idle or group.turns > PATIENCE_TURNS
+
+
+def _is_same(before: Any, after: Any) -> bool:
+    if before is after:
+        return True
+    return isinstance(before, np.ndarray) and isinstance(after, np.ndarray) and np.array_equal(before, after)
 
 
 def _behind(ready: list[Group], group: Group) -> bool:

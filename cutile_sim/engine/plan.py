@@ -46,12 +46,16 @@ class Branch:
 
 @dataclass
 class Jump:
-    """Go to `target`. `is_back`: a loop's next turn; `may_wait`: of a loop that may spin until another block acts."""
+    """Go to `target`. `is_back`: a loop's next turn; `may_wait`: of a loop that may spin until another block acts.
+
+    `carried` are the slots that such a loop takes into its next turn.
+    """
 
     target: int
     op: Op
     is_back: bool = False
     may_wait: bool = False
+    carried: tuple[int, ...] = ()
 
 
 @dataclass
@@ -266,7 +270,8 @@ class _Planner:
         self._region(region, _Targets(loop=latch, leave=leave))
         latch.resolve(self._here())
         self._emit(Join())
-        self._emit(Jump(head, op, is_back=True, may_wait=_reads_memory(region)))
+        carried = tuple(v.index for v in region.arguments)
+        self._emit(Jump(head, op, is_back=True, may_wait=_reads_memory(region), carried=carried))
         self.loops.append((start, self.position))
         for value in region.arguments:
             self.last_use[value.index] = self.position

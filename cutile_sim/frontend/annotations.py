@@ -22,14 +22,17 @@ class ArrayRule(NamedTuple):
     static_stride_dims: tuple[int, ...] = ()
 
 
+_DEFAULT_RULE = ArrayRule()
+
+
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """The annotation of a parameter, or of all items of a tuple that has no annotation of its own."""
 
     constant: bool = False
     scalar_bits: int = 32
-    array: ArrayRule = ArrayRule()
-    list_element: ArrayRule = ArrayRule()
+    array: ArrayRule = _DEFAULT_RULE
+    list_element: ArrayRule = _DEFAULT_RULE
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +80,13 @@ def _annotation(node: Any) -> Annotation:
         constant=node.constant,
         scalar_bits=32 if node.scalar is None else node.scalar.dtype.bitwidth,
         array=_array_rule(node.array),
-        list_element=ArrayRule() if node.list is None else _array_rule(node.list.element),
+        list_element=_DEFAULT_RULE if node.list is None else _array_rule(node.list.element),
     )
 
 
 def _array_rule(annotation: Any) -> ArrayRule:
     if annotation is None:
-        return ArrayRule()
+        return _DEFAULT_RULE
     return ArrayRule(
         annotation.index_dtype.bitwidth, tuple(annotation.static_shape_dims), tuple(annotation.static_stride_dims)
     )

@@ -56,9 +56,7 @@ def array_dtype(name: str) -> ArrayDType | None:
 
 def _numpy_dtypes() -> dict[np.dtype, ArrayDType]:
     extension = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")
-    return {
-        np.dtype(getattr(ml_dtypes if name in extension else np, name)): dtype for name, dtype in _DTYPES.items()
-    }
+    return {np.dtype(getattr(ml_dtypes if name in extension else np, name)): dtype for name, dtype in _DTYPES.items()}
 
 
 _BY_NUMPY_DTYPE = _numpy_dtypes()

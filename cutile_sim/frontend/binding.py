@@ -22,7 +22,7 @@ MAX_NESTING = 64
 
 
 class ConstantDescription(NamedTuple):
-    """A compile-time constant. `kind` keeps 1, True and 1.0 apart; a float is its eight bytes, so that NaN is itself."""
+    """A compile-time constant. `kind` keeps 1, True and 1.0 apart; a float is its eight bytes, so NaN equals itself."""
 
     kind: str
     value: bool | int | bytes
@@ -167,12 +167,13 @@ def _bind_constant(arg: Any, path: tuple[int, ...], names: tuple[str, ...]) -> C
 def _bind_int(
     arg: int, bits: int, path: tuple[int, ...], names: tuple[str, ...], params: list[LaunchParam]
 ) -> ScalarDescription:
-    if arg not in (_NARROW if bits == 32 else _WIDE):
-        advice = "; annotate it as ct.ScalarInt64" if bits == 32 and arg in _WIDE else ""
+    value = int(arg)  # a range searches item by item for a subclass of int
+    if value not in (_NARROW if bits == 32 else _WIDE):
+        advice = "; annotate it as ct.ScalarInt64" if bits == 32 and value in _WIDE else ""
         raise UsageOverflowError(
-            f"Python int too large to convert to C int{bits}_t (parameter '{_name(path, names)}' is {int(arg)}{advice})"
+            f"Python int too large to convert to C int{bits}_t (parameter '{_name(path, names)}' is {value}{advice})"
         )
-    params.append(ScalarParam(int(arg), I32 if bits == 32 else I64))
+    params.append(ScalarParam(value, I32 if bits == 32 else I64))
     return _INT32 if bits == 32 else _INT64
 
 
@@ -227,9 +228,7 @@ def _not_supported(arg: Any, path: tuple[int, ...], names: tuple[str, ...]) -> U
         advice = f"pass np.asarray({name})"
     else:
         advice = "pass an array, a bool, an int, a float, a list of arrays, or a tuple of those"
-    return UsageTypeError(
-        f"{where}: Objects of type '{kind}' are not supported. For parameter '{name}', {advice}"
-    )
+    return UsageTypeError(f"{where}: Objects of type '{kind}' are not supported. For parameter '{name}', {advice}")
 
 
 def _invalid(path: tuple[int, ...]) -> str:

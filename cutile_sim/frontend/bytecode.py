@@ -41,9 +41,7 @@ def bind_entry(function: Function, args: Sequence[Any]) -> list[LaunchParam]:
 
 def _type_at(types: list[Any], at: int, position: int) -> TileType:
     if at >= len(types):
-        raise UsageError(
-            f"argument {position} is one too many: the kernel takes {len(types)} flat parameters"
-        )
+        raise UsageError(f"argument {position} is one too many: the kernel takes {len(types)} flat parameters")
     kind = types[at]
     assert isinstance(kind, TileType)
     return kind
@@ -52,9 +50,7 @@ def _type_at(types: list[Any], at: int, position: int) -> TileType:
 def _expect_pointer(element: ElementType, types: list[Any], at: int, position: int) -> None:
     kind = _type_at(types, at, position)
     if not isinstance(kind.element, PointerType):
-        raise UsageError(
-            f"argument {position} is an array, but flat parameter {at} of the kernel is a {kind}"
-        )
+        raise UsageError(f"argument {position} is an array, but flat parameter {at} of the kernel is a {kind}")
     if kind.element.pointee is not element:
         raise UsageError(
             f"argument {position} is an array of {element.name}, but flat parameter {at} points to {kind.element.pointee.name}"
@@ -65,14 +61,10 @@ def _scalar(value: Any, types: list[Any], at: int, position: int) -> ScalarParam
     kind = _type_at(types, at, position)
     element = kind.element
     if not isinstance(element, ElementType):
-        raise UsageError(
-            f"argument {position} gives a number where flat parameter {at} of the kernel is a {kind}"
-        )
+        raise UsageError(f"argument {position} gives a number where flat parameter {at} of the kernel is a {kind}")
     if element.is_integer:
         if isinstance(value, (float, np.floating)):
-            raise UsageError(
-                f"argument {position} is {value!r}, but flat parameter {at} of the kernel is a {kind}"
-            )
+            raise UsageError(f"argument {position} is {value!r}, but flat parameter {at} of the kernel is a {kind}")
         low, high = -(1 << (element.width_bits - 1)), (1 << element.width_bits) - 1
         if element.width_bits > 1 and not low <= int(value) <= high:
             raise UsageError(f"argument {position} is {value}, which does not fit {element.name}")

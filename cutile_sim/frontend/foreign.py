@@ -55,9 +55,7 @@ def read_torch(tensor: Any, name: str) -> ArrayArg:
         base_address, base_bytes = storage.data_ptr(), storage.nbytes()
     except Exception as error:
         raise UsageTypeError(f"parameter '{name}': the tensor has no plain memory: {error}") from error
-    return _array_arg(
-        name, "tensor", dtype, address, shape, strides_elems, (base_address, base_bytes), True, tensor
-    )
+    return _array_arg(name, "tensor", dtype, address, shape, strides_elems, (base_address, base_bytes), True, tensor)
 
 
 def read_dlpack(array: Any, name: str) -> ArrayArg:

@@ -27,7 +27,7 @@ class PointerParam(NamedTuple):
 
 
 class ListBuffer(NamedTuple):
-    """A pointer to a read-only, 8-byte aligned buffer of 64-bit words in device memory, which describes a list of arrays.
+    """A pointer to a read-only, 8-byte aligned buffer of 64-bit words in device memory: the arrays of a list.
 
     `words` holds 1 + 2 * ndim words an array: the array itself where its device address goes, its shape, its strides
     in elements.

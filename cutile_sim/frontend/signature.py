@@ -70,9 +70,7 @@ def _constraint(description: Description) -> Any:
     if isinstance(description, ScalarDescription):
         return compilation.ScalarConstraint(getattr(ct, description.dtype_name))
     if isinstance(description, ListDescription):
-        return compilation.ListConstraint(
-            _constraint(description.element), alias_groups=(), elements_may_alias=True
-        )
+        return compilation.ListConstraint(_constraint(description.element), alias_groups=(), elements_may_alias=True)
     return compilation.ArrayConstraint(
         getattr(ct, description.dtype_name),
         description.ndim,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from cutile_sim.dtypes import I32, I64
@@ -29,8 +30,8 @@ class ArrayDescription(NamedTuple):
     index_bits: int
     may_alias_internally: bool
     base_addr_divisible_by: int
-    stride_constant: tuple[int | None, ...]
     shape_constant: tuple[int | None, ...]
+    stride_constant: tuple[int | None, ...]
     stride_divisible_by: tuple[int, ...]
     shape_divisible_by: tuple[int, ...]
 
@@ -132,10 +133,7 @@ def _is_disjoint(shape: tuple[int, ...], strides_elems: tuple[int, ...]) -> bool
     axes = sorted(zip(strides_elems, shape, strict=True))
     if axes and axes[0][0] <= 0:
         return False
-    return all(
-        stride >= inner_stride * inner_length
-        for (inner_stride, inner_length), (stride, _) in zip(axes, axes[1:], strict=False)
-    )
+    return all(stride >= inner_stride * inner_length for (inner_stride, inner_length), (stride, _) in pairwise(axes))
 
 
 def _describe(
@@ -153,8 +151,8 @@ def _describe(
         rule.index_bits,
         not facts.disjoint,
         DIVISOR_BYTES if facts.base_aligned else 1,
-        _constants(rule.static_stride_dims, strides_elems, facts.stride_one, "static_stride_dims"),
         _constants(rule.static_shape_dims, shape, facts.shape_one, "static_shape_dims"),
+        _constants(rule.static_stride_dims, strides_elems, facts.stride_one, "static_stride_dims"),
         tuple(stride_divisor if aligned else 1 for aligned in facts.stride_aligned),
         tuple(DIVISOR_BYTES if aligned else 1 for aligned in facts.shape_aligned),
     )

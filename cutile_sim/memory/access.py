@@ -11,6 +11,10 @@ from cutile_sim.errors import KernelError, MisalignedError, OutOfBoundsError, Re
 from cutile_sim.memory.space import SLOT_BITS, AddressSpace, Allocation
 
 
+NEVER_SET = int.from_bytes(b"\x5a" * 8, "little")
+"""An undetermined 64-bit integer, taken for an address."""
+
+
 class LaneFault(Exception):
     """A fault on one lane, before anybody knows the operation: the machine turns it into `error_class`.
 
@@ -27,6 +31,8 @@ class LaneFault(Exception):
 def describe_address(space: AddressSpace, address: int, size_bytes: int) -> str:
     """What lies at an address, in words: array, index, by how much it is outside."""
     allocation = space.find(address)
+    if address == NEVER_SET:
+        return "an address that was never set, such as that of an item outside a list of arrays"
     if allocation is None:
         return f"address {address:#x}, where nothing was ever allocated"
     offset = address - allocation.address
@@ -46,10 +52,16 @@ def describe_address(space: AddressSpace, address: int, size_bytes: int) -> str:
     index = _index_of(element, extent.shape, extent.strides_elems)
     at = f"{what}, index {index}" if index is not None else f"{what}, element {element} from its start"
     if offset < extent.first_byte:
-        return f"{at}: {(extent.first_byte - offset) // extent.item_bytes} elements before its first"
+        return f"{at}: {_counted((extent.first_byte - offset) // extent.item_bytes, 'element')} before its first"
     if offset >= extent.end_byte:
-        return f"{at}: {(offset - extent.end_byte) // extent.item_bytes + 1} elements past its last"
+        return f"{at}: {_counted((offset - extent.end_byte) // extent.item_bytes + 1, 'element')} past its last"
+    if not extent.holds(np.array(offset)):
+        return f"{at}: between its elements, in the memory it is a view of"
     return at
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _index_of(element: int, shape: tuple[int, ...], strides_elems: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -76,8 +88,29 @@ def _fault(
     position = tuple(int(i) for i in np.argwhere(bad)[0])
     place = describe_address(space, int(addresses[position]), size_bytes)
     more = int(np.count_nonzero(bad)) - 1
-    tail = f" (and {more} more lanes)" if more else ""
+    tail = f" (and {_counted(more, 'more lane')})" if more else ""
     return LaneFault(OutOfBoundsError, f"{verb} outside memory: {place}{tail}", position)
+
+
+def misaligned(
+    space: AddressSpace, address: int, element: ElementType, verb: str, position: tuple[int, ...]
+) -> LaneFault:
+    """The fault of one lane whose address is no multiple of its element's size, or no address at all."""
+    size = element.size_bytes
+    place = describe_address(space, address, size)
+    if space.find(address) is None:
+        return LaneFault(OutOfBoundsError, f"{verb} outside memory: {place}", position)
+    return LaneFault(
+        MisalignedError, f"{verb} of {element.name} at {place} is not aligned to {size} bytes", position
+    )
+
+
+def _held(allocation: Allocation, offsets_bytes: np.ndarray) -> np.ndarray:
+    """Whether the item at each offset belongs to some argument."""
+    held = np.zeros(offsets_bytes.shape, bool)
+    for extent in allocation.extents:
+        held |= extent.holds(offsets_bytes)
+    return held
 
 
 def check_range(allocation: Allocation, first_byte: int, end_byte: int) -> bool:
@@ -95,15 +128,22 @@ def check_range(allocation: Allocation, first_byte: int, end_byte: int) -> bool:
     return at >= end_byte
 
 
+def mark_written(allocation: Allocation) -> None:
+    """Note that memory is about to be written."""
+    allocation.written = True
+    if allocation.on_write is not None:
+        allocation.on_write()
+
+
 def check_writeable(allocation: Allocation, first_byte: int, position: tuple[int, ...]) -> None:
     """Raise a LaneFault where the byte belongs to an array that may not be written; else mark the memory written."""
-    extent = allocation.extent_of(first_byte)
-    if not allocation.data.flags.writeable or (extent is not None and not extent.writeable):
-        name = f"array '{extent.name}'" if extent is not None else allocation.name
+    holders = [e for e in allocation.extents if e.first_byte <= first_byte < e.end_byte]
+    if not allocation.data.flags.writeable or (holders and not any(e.writeable for e in holders)):
+        name = f"array '{holders[0].name}'" if holders else allocation.name
         raise LaneFault(
             ReadOnlyError, f"store into {name}, which is read-only: pass a writeable array", position
         )
-    allocation.written = True
+    mark_written(allocation)
 
 
 def parts(
@@ -120,16 +160,14 @@ def parts(
         if mask is not None:
             bad &= mask
         position = tuple(int(i) for i in np.argwhere(bad)[0])
-        place = describe_address(space, int(addresses[position]), size)
-        raise LaneFault(
-            MisalignedError, f"{verb} of {element.name} at {place} is not aligned to {size} bytes", position
-        )
+        raise misaligned(space, int(addresses[position]), element, verb, position)
     allocation = space.find(low)
     if allocation is not None and space.find(high) is allocation:
         if check_range(allocation, low - allocation.address, high - allocation.address + size):
-            shift = size.bit_length() - 1
-            yield allocation, mask, (live - allocation.address) >> shift
-            return
+            offsets = live - allocation.address
+            if all(e.is_dense for e in allocation.extents) or _held(allocation, offsets).all():
+                yield allocation, mask, offsets >> (size.bit_length() - 1)
+                return
     slots = addresses >> SLOT_BITS
     everywhere = np.ones(addresses.shape, bool) if mask is None else mask
     for slot in np.unique(slots[everywhere]):
@@ -140,10 +178,7 @@ def parts(
         offsets = addresses - allocation.address
         inside = (offsets >= 0) & (offsets + size <= allocation.size_bytes)
         if allocation.extents:
-            owned = np.zeros(addresses.shape, bool)
-            for extent in allocation.extents:
-                owned |= (offsets >= extent.first_byte) & (offsets + size <= extent.end_byte)
-            inside &= owned
+            inside &= _held(allocation, offsets)
         bad = lanes & ~inside
         if bad.any():
             raise _fault(space, addresses, bad, size, verb)
@@ -185,8 +220,10 @@ def scatter(
     pieces = list(parts(space, addresses, mask, element, "store"))
     for allocation, lanes, items in pieces:
         check_written(allocation, items, element, addresses, lanes)
-        flat = allocation.typed(element.storage)
-        flat[items] = stored if lanes is None else stored[lanes]
+    # The values may be a window of the memory that they go to: all are taken before any is written.
+    values = [stored if lanes is None else stored[lanes] for _, lanes, _ in pieces]
+    for (allocation, _, items), value in zip(pieces, values, strict=True):
+        allocation.typed(element.storage)[items] = value
         count += items.size
     return count
 
@@ -200,20 +237,18 @@ def check_written(
 ) -> None:
     """`check_writeable` for the lanes of one allocation."""
     if all(e.writeable for e in allocation.extents) and allocation.data.flags.writeable:
-        allocation.written = True
+        mark_written(allocation)
         return
+    offsets = items.ravel() * element.size_bytes
+    bad = np.full(offsets.shape, bool(allocation.extents) or not allocation.data.flags.writeable)
     for extent in allocation.extents:
         if extent.writeable:
-            continue
-        offsets = items * element.size_bytes
-        bad = ((offsets >= extent.first_byte) & (offsets < extent.end_byte)).ravel()
-        if bad.any():
-            where = np.argwhere(np.ones(addresses.shape, bool) if lanes is None else lanes)
-            position = tuple(int(i) for i in where[int(np.argmax(bad))])
-            check_writeable(allocation, int(offsets.ravel()[int(np.argmax(bad))]), position)
-    if not allocation.data.flags.writeable:
-        check_writeable(allocation, int(items.ravel()[0]) * element.size_bytes, (0,) * addresses.ndim)
-    allocation.written = True
+            bad &= (offsets < extent.first_byte) | (offsets >= extent.end_byte)
+    if bad.any():
+        first = int(np.argmax(bad))
+        where = np.argwhere(np.ones(addresses.shape, bool) if lanes is None else lanes)
+        check_writeable(allocation, int(offsets[first]), tuple(int(i) for i in where[first]))
+    mark_written(allocation)
 
 
 def window(

@@ -6,7 +6,9 @@ still names the array it started from, and finding an address's allocation is a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -39,10 +41,31 @@ class Extent:
             count *= n
         return self.end_byte - self.first_byte == count * self.item_bytes
 
+    def holds(self, offsets_bytes: np.ndarray) -> np.ndarray:
+        """Whether an item at each offset within the allocation is one of the array's own elements.
+
+        Where its strides do not nest, whatever lies between its first and last element counts as its own.
+        """
+        inside = (offsets_bytes >= self.first_byte) & (offsets_bytes + self.item_bytes <= self.end_byte)
+        if self.is_dense:
+            return inside
+        axes = sorted((s, n) for s, n in zip(self.strides_elems, self.shape, strict=True) if n > 1)
+        if any(s < inner_s * inner_n for (inner_s, inner_n), (s, _) in pairwise(axes)):
+            return inside
+        rest = (offsets_bytes - self.offset_bytes) // self.item_bytes
+        for stride_elems, length in reversed(axes):
+            if stride_elems > 0:
+                index = np.minimum(rest // stride_elems, length - 1)
+                rest = rest - index * stride_elems
+        return inside & (rest == 0)
+
 
 @dataclass(eq=False)
 class Allocation:
-    """A run of bytes at a virtual address; `data` aliases the host's memory (uint8, one-dimensional)."""
+    """A run of bytes at a virtual address; `data` aliases the host's memory (uint8, one-dimensional).
+
+    `on_write` is called before the next write: values that are still windows of this memory are copied then.
+    """
 
     address: int
     data: np.ndarray
@@ -50,6 +73,7 @@ class Allocation:
     extents: list[Extent] = field(default_factory=list)
     keepalive: object = None
     written: bool = False
+    on_write: Callable[[], None] | None = None
     _typed: dict[np.dtype, np.ndarray] = field(default_factory=dict)
 
     @property

@@ -154,9 +154,9 @@ def atomic_rmw_tko(
     stored = _launch_order(cx, to_storage(arg, element))
     lanes = None if mask is None or mask.all() else _launch_order(cx, mask)
     old = np.zeros(addresses.shape, element.carrier)
-    for allocation, chosen, items in parts(cx.space, addresses, lanes, element, "atomic update"):
+    for allocation, chosen, items in list(parts(cx.space, addresses, lanes, element, "atomic update")):
         check_written(allocation, items, element, addresses, chosen)
-        values = stored.ravel() if chosen is None else stored[chosen]
+        values = stored.flatten() if chosen is None else stored[chosen]
         before = apply(allocation, items.ravel(), values, mode, element, used_results[0])
         cx.counts.bytes_loaded += items.size * element.size_bytes
         cx.counts.bytes_stored += items.size * element.size_bytes
@@ -182,12 +182,12 @@ def atomic_cas_tko(
     """Write `val` where memory holds exactly the bits of `cmp`; yields the old values, `cmp` on masked lanes."""
     element = pointee(operand_types["pointers"])
     addresses = _launch_order(cx, pointers)
-    expected = np.ascontiguousarray(_launch_order(cx, to_storage(cmp, element)))
-    desired = np.ascontiguousarray(_launch_order(cx, to_storage(val, element)))
+    expected = np.array(_launch_order(cx, to_storage(cmp, element)))
+    desired = np.array(_launch_order(cx, to_storage(val, element)))
     lanes = None if mask is None or mask.all() else _launch_order(cx, mask)
     old = np.array(_launch_order(cx, cmp))
     kind = np.dtype(f"u{element.size_bytes}")
-    for allocation, chosen, items in parts(cx.space, addresses, lanes, element, "atomic compare-and-swap"):
+    for allocation, chosen, items in list(parts(cx.space, addresses, lanes, element, "atomic compare-and-swap")):
         check_written(allocation, items, element, addresses, chosen)
         flat = allocation.typed(element.storage)
         bits = flat.view(kind)
@@ -226,7 +226,7 @@ def atomic_red_view_tko(
     lanes = _as_lanes(cx, place)
     for allocation, chosen, items in parts(cx.space, lanes.addresses, lanes.valid, element, "atomic update"):
         check_written(allocation, items, element, lanes.addresses, chosen)
-        values = stored.ravel() if chosen is None else stored[chosen]
+        values = stored.flatten() if chosen is None else stored[chosen]
         apply(allocation, items.ravel(), values, mode, element, wants_old=False)
         cx.counts.bytes_loaded += items.size * element.size_bytes
         cx.counts.bytes_stored += items.size * element.size_bytes

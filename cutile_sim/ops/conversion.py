@@ -51,9 +51,7 @@ def _holds(target: ElementType, origin: ElementType) -> bool:
     to, of = target.format, origin.format
     assert to is not None and of is not None
     last = to.min_exponent - to.precision <= of.min_exponent - of.precision
-    return (
-        to.specials == "ieee" and to.precision >= of.precision and to.max_exponent >= of.max_exponent and last
-    )
+    return to.specials == "ieee" and to.precision >= of.precision and to.max_exponent >= of.max_exponent and last
 
 
 @implements("ftoi", ignores=("rounding_mode",))

@@ -80,8 +80,8 @@ def mulhii(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def divi(lhs: np.ndarray, rhs: np.ndarray, *, signedness: Signedness, rounding: RoundingMode) -> np.ndarray:
     """Quotient rounded toward zero, down (NEGATIVE_INF) or up (POSITIVE_INF).
 
-    Numerics: exact. Undefined in Tile IR, chosen here: a zero divisor gives all ones, as NVIDIA's division sequence does;
-    the minimum divided by -1 gives the minimum.
+    Numerics: exact. Undefined in Tile IR, and as on the GPU here: a zero divisor gives all ones, which then round down
+    and up like a quotient that is not whole; the minimum divided by -1 gives the minimum.
     """
     a, b = as_signedness(lhs, signedness), as_signedness(rhs, signedness)
     quotient = np.floor_divide(a, b)
@@ -90,23 +90,31 @@ def divi(lhs: np.ndarray, rhs: np.ndarray, *, signedness: Signedness, rounding: 
     elif rounding is RoundingMode.ZERO and signedness is Signedness.SIGNED:
         # A floor differs from a truncation where the exact quotient is negative and not whole.
         quotient += (quotient < 0) & (quotient * b != a)
-    return to_carrier_of(_all_ones_where_zero(quotient, b), lhs)
+    if not b.all():
+        all_ones = ~np.zeros_like(quotient)
+        if rounding is RoundingMode.NEGATIVE_INF:
+            all_ones -= a < 0
+        elif rounding is RoundingMode.POSITIVE_INF:
+            all_ones += (a > 0) | (signedness is Signedness.UNSIGNED)
+        np.copyto(quotient, all_ones, where=b == 0)
+    return to_carrier_of(quotient, lhs)
 
 
 @implements("remi")
 def remi(lhs: np.ndarray, rhs: np.ndarray, *, signedness: Signedness) -> np.ndarray:
     """Remainder of the division toward zero: its sign is that of `lhs`.
 
-    Numerics: exact. Undefined in Tile IR, chosen here: a zero divisor gives all ones; the minimum modulo -1 gives 0.
+    Numerics: exact. Undefined in Tile IR, and as on the GPU here: a zero divisor gives all ones (32 of them for an
+    unsigned i64 below 2**32, which is divided in 32 bits); the minimum modulo -1 gives 0.
     """
     a, b = as_signedness(lhs, signedness), as_signedness(rhs, signedness)
-    return to_carrier_of(_all_ones_where_zero(np.fmod(a, b), b), lhs)
-
-
-def _all_ones_where_zero(result: np.ndarray, divisor: np.ndarray) -> np.ndarray:
-    if not divisor.all():
-        np.copyto(result, ~result.dtype.type(0), where=divisor == 0)
-    return result
+    remainder = np.fmod(a, b)
+    if not b.all():
+        all_ones = ~np.zeros_like(remainder)
+        if remainder.dtype == np.uint64:
+            all_ones = np.where(a <= 0xFFFFFFFF, np.uint64(0xFFFFFFFF), all_ones)
+        np.copyto(remainder, all_ones, where=b == 0)
+    return to_carrier_of(remainder, lhs)
 
 
 @implements("negi", ignores=("overflow",))
@@ -117,7 +125,7 @@ def negi(source: np.ndarray) -> np.ndarray:
 
 @implements("absi")
 def absi(source: np.ndarray) -> np.ndarray:
-    """Absolute value of the signed value; the minimum stays itself. An unsigned tile is read as signed too: 129 gives 127."""
+    """Absolute value of the signed value, of an unsigned tile too (129 gives 127); the minimum stays itself."""
     return source if source.dtype == np.bool_ else np.abs(source)
 
 
@@ -165,7 +173,7 @@ def xori(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 def shli(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """Shift left by an unsigned count.
 
-    Numerics: a count of the width or more, undefined in Tile IR, gives 0, as NVIDIA's shift instruction does.
+    Numerics: a count of the width or more, undefined in Tile IR, gives 0, as on the GPU.
     """
     return to_carrier_of(np.left_shift(as_unsigned(lhs), as_unsigned(rhs)), lhs)
 
@@ -174,9 +182,9 @@ def shli(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 def shri(lhs: np.ndarray, rhs: np.ndarray, *, signedness: Signedness) -> np.ndarray:
     """Shift right by an unsigned count: unsigned fills with zeros, signed with the sign bit.
 
-    Numerics: a count of the width or more, undefined in Tile IR, gives only fill bits, as NVIDIA's shift instruction does.
+    Numerics: a count of the width or more, undefined in Tile IR, gives only fill bits, as on the GPU.
     """
     value = as_signedness(lhs, signedness)
-    # NumPy takes both operands of one type; a signed count past the maximum would look negative, so it is clamped first.
+    # NumPy takes both operands of one type, where a large unsigned count would look negative: it is clamped first.
     count = np.minimum(as_unsigned(rhs), value.dtype.itemsize * 8).astype(value.dtype)
     return to_carrier_of(np.right_shift(value, count), lhs)

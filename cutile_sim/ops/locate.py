@@ -14,8 +14,8 @@ import numpy as np
 
 from cutile_sim.dtypes import ElementType
 from cutile_sim.engine.values import TileView
-from cutile_sim.errors import MisalignedError, OutOfBoundsError
-from cutile_sim.memory.access import LaneFault, check_range, check_writeable, describe_address, window
+from cutile_sim.errors import OutOfBoundsError
+from cutile_sim.memory.access import LaneFault, check_range, check_writeable, describe_address, misaligned, window
 from cutile_sim.memory.space import AddressSpace, Allocation
 from cutile_sim.tileir.types import GatherScatterViewType, PartitionViewType
 
@@ -228,10 +228,7 @@ def _checked(
     allocation = space.find(low)
     position = (0,) * len(shape)
     if address % size:
-        place = describe_address(space, address, size)
-        raise LaneFault(
-            MisalignedError, f"{verb} of {element.name} at {place} is not aligned to {size} bytes", position
-        )
+        raise misaligned(space, address, element, verb, position)
     if allocation is None or not check_range(
         allocation, low - allocation.address, high + size - allocation.address
     ):

@@ -107,9 +107,7 @@ def tanh(source: np.ndarray, *, result_type: TileType) -> np.ndarray:
 
 
 @implements("sqrt")
-def sqrt(
-    source: np.ndarray, *, rounding_mode: RoundingMode, flush_to_zero: bool, result_type: TileType
-) -> np.ndarray:
+def sqrt(source: np.ndarray, *, rounding_mode: RoundingMode, flush_to_zero: bool, result_type: TileType) -> np.ndarray:
     """Square root, rounded once. The approx mode is computed as nearest_even; the GPU is within 1 unit."""
     element = float_element(result_type)
     if flush_to_zero:
@@ -130,11 +128,7 @@ def rsqrt(source: np.ndarray, *, flush_to_zero: bool, result_type: TileType) -> 
     element = float_element(result_type)
     if flush_to_zero:
         source = flush(source, element)  # the result is never subnormal
-    if element is F64:
-        return 1.0 / np.sqrt(source)
-    wide = np.sqrt(source.astype(np.float64))
-    np.divide(1.0, wide, out=wide)
-    return round_to(wide, element)
+    return round_to(source.dtype.type(1) / np.sqrt(source), element)
 
 
 @implements("pow")

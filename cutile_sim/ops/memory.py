@@ -42,16 +42,16 @@ def load_ptr_tko(
     element = pointee(operand_types["source"])
     if mask is None:
         stored = gather(cx.space, source, element, None)
-        cx.counts.bytes_loaded += stored.nbytes
+        cx.counts.bytes_loaded += stored.nbytes * cx.repeats(stored.shape)
         return to_carrier(stored, element), None
     shape = np.broadcast_shapes(source.shape, mask.shape)
     if mask.all():
         stored = gather(cx.space, np.broadcast_to(source, shape), element, None)
-        cx.counts.bytes_loaded += stored.nbytes
+        cx.counts.bytes_loaded += stored.nbytes * cx.repeats(stored.shape)
         return to_carrier(stored, element), None
     lanes = np.broadcast_to(mask, shape)
     stored = gather(cx.space, np.broadcast_to(source, shape), element, lanes)
-    cx.counts.bytes_loaded += int(np.count_nonzero(lanes)) * element.size_bytes
+    cx.counts.bytes_loaded += int(np.count_nonzero(lanes)) * element.size_bytes * cx.repeats(shape)
     padding = cx.fill.value(element) if padding_value is None else padding_value
     return np.where(lanes, to_carrier(stored, element), padding), None
 
@@ -73,7 +73,7 @@ def store_ptr_tko(
     shape = np.broadcast_shapes(destination.shape, value.shape, () if mask is None else mask.shape)
     lanes = None if mask is None or mask.all() else np.broadcast_to(mask, shape)
     count = scatter(cx.space, np.broadcast_to(destination, shape), to_storage(value, element), element, lanes)
-    cx.counts.bytes_stored += count * element.size_bytes
+    cx.counts.bytes_stored += count * element.size_bytes * cx.repeats(shape)
 
 
 @implements("make_token")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cutile_sim.dtypes import ElementType
+from cutile_sim.dtypes import F8E4M3FN, F8E5M2, F32, ElementType
+from cutile_sim.ops import mma_float8
 from cutile_sim.ops.registry import implements
 from cutile_sim.optable.encoding import RoundingMode, Signedness
 from cutile_sim.rounding import round_to
@@ -20,8 +21,8 @@ _EXACT_IN_FLOAT32 = 1 << 24
 def product(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """lhs @ rhs in the operands' dtype, with as few and as large BLAS calls as their grid axes allow.
 
-    An axis that only `lhs` varies along becomes rows of one matrix, an axis that only `rhs` varies along becomes columns:
-    a row of blocks that share a tile is then one product. Axes that both vary along stay a loop over products.
+    An axis that only `lhs` varies along becomes rows of one matrix, one that only `rhs` varies along becomes columns: a
+    row of blocks that share a tile is then one product. Axes that both vary along stay a loop over products.
     The result may be a transposed view; adding an accumulator of the same layout keeps that layout without a copy.
     """
     lead = lhs.ndim - 2
@@ -49,18 +50,28 @@ def add_to(total: np.ndarray, acc: np.ndarray) -> np.ndarray:
     return np.add(total, acc, out=total if fits else None)
 
 
-@implements("mmaf", ignores=("fast_acc",))
-def mmaf(lhs: np.ndarray, rhs: np.ndarray, acc: np.ndarray, *, result_type: TileType) -> np.ndarray:
+@implements("mmaf")
+def mmaf(
+    lhs: np.ndarray,
+    rhs: np.ndarray,
+    acc: np.ndarray,
+    *,
+    fast_acc: bool,
+    result_type: TileType,
+    operand_types: dict[str, TileType],
+) -> np.ndarray:
     """Floating-point acc + lhs @ rhs.
 
     Numerics: exact inputs; products and sums in float32 (float64 for f64) in any order, rounded once to the type of
-    `acc`. A GPU rounds f32 inputs to tf32 and sums f8 in less than float32 where `fast_acc` allows it; this does neither.
+    `acc`. Only 8-bit floats, in tiles large enough for the tensor core's own instruction, are summed as it does, in 14
+    bits (mma_float8.py): `fast_acc` all along K, else with promotion to float32 on the way.
     """
-    assert isinstance(result_type.element, ElementType)
+    element, inputs = result_type.element, operand_types["lhs"].element
+    assert isinstance(element, ElementType)
+    if inputs in (F8E4M3FN, F8E5M2) and element is F32 and mma_float8.applies(lhs, rhs):
+        return (mma_float8.sum_products if fast_acc else mma_float8.sum_products_promoted)(lhs, rhs, acc)
     total = add_to(product(lhs, rhs), acc)
-    if result_type.element.is_narrow:
-        return round_to(total, result_type.element, RoundingMode.NEAREST_EVEN)
-    return total
+    return round_to(total, element, RoundingMode.NEAREST_EVEN) if element.is_narrow else total
 
 
 @implements("mmaf_scaled")
@@ -70,7 +81,7 @@ def mmaf_scaled(
     """acc + (lhs * lhs_scale) @ (rhs * rhs_scale), where a scale holds for a block of neighbours along K.
 
     Shapes: lhs_scale (..., M, K / V), rhs_scale (..., K / V, N), for a block of V elements.
-    Numerics: in float64, where scaled elements are exact and products of extreme scales stay finite; rounded once to f32.
+    Numerics: in float64, where scaled elements are exact and extreme scales stay finite; rounded once to f32.
     """
     k = lhs.shape[-1]
     left = lhs * np.repeat(lhs_scale.astype(np.float64), k // lhs_scale.shape[-1], axis=-1)

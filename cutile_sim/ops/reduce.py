@@ -1,7 +1,7 @@
 """Reductions and scans along one tile dimension, by any region.
 
-A region that is one known operation is done by NumPy; any other is evaluated on whole slices, log2(n) times. Floating-point
-results depend on the order of combination, which Tile IR leaves open: reduce_order.py holds the one that an NVIDIA GPU uses.
+A region that is one known operation is done by NumPy; any other is evaluated on whole slices. Floating-point results
+depend on the order of combination, which Tile IR leaves open: reduce_order.py holds the one that an NVIDIA GPU uses.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ def _reduce_integers(kind: str, values: np.ndarray, axis: int, signedness: Signe
 
 
 def _reduce_extremes(kind: str, values: np.ndarray, axis: int, *, propagate_nan: bool) -> np.ndarray:
+    ufunc: np.ufunc
     if propagate_nan:
         ufunc = np.maximum if kind == "maxf" else np.minimum
     else:
@@ -90,7 +91,7 @@ def _region(cx: Body) -> Combine:
     """The region evaluated on arrays; its results get the shape that its arguments have beyond the grid axes."""
 
     def combine(lhs: Tiles, rhs: Tiles) -> Tiles:
-        rest = lhs[0].shape[GRID_AXES:]
+        rest = np.broadcast_shapes(lhs[0].shape[GRID_AXES:], rhs[0].shape[GRID_AXES:])
         results = cx.run_body(*(argument for pair in zip(lhs, rhs, strict=True) for argument in pair))
         # A result that depends on no argument comes as a scalar a block.
         aligned = (r if r.ndim > GRID_AXES else r.reshape(r.shape + (1,) * len(rest)) for r in results)
@@ -100,7 +101,7 @@ def _region(cx: Body) -> Combine:
 
 
 def _fold(tiles: Tiles, axis: int, order: tuple[int, tuple[int, ...]], combine: Combine) -> Tiles:
-    """The (negative) axis combined to length 1 and dropped, in the order given by `reduction_order`; lower index left."""
+    """The (negative) axis combined into one and dropped, in the order of `reduction_order`; lower index left."""
     sequence_length, pair_bits = order
     if sequence_length > 1:
         parts = [_split(t, axis, (sequence_length, t.shape[axis] // sequence_length)) for t in tiles]
@@ -176,9 +177,9 @@ def reduce(operands: Tiles, *, dim: int, operand_types: dict[str, tuple[TileType
     """All elements along tile dimension `dim` combined into one; the dimension goes.
 
     Shapes: operands (..., n, ...) all of one tile shape, results without the n.
-    Numerics: integers, maxima and minima exact. A floating-point sum or product rounds after each step to the tile's own
-    type, in the order of `reduction_order`. Any other region is evaluated in that order too, the element of lower index on
-    the left. The identities are not used: a tile is never empty.
+    Numerics: integers, maxima and minima exact. A floating-point sum or product rounds after each step to the tile's
+    own type, in the order of `reduction_order`. Any other region is evaluated in that order too, with the element of
+    lower index on the left. The identities are not needed: a tile is never empty.
     """
     types = operand_types["operands"]
     shape = types[0].shape
@@ -190,8 +191,13 @@ def reduce(operands: Tiles, *, dim: int, operand_types: dict[str, tuple[TileType
     if kind in ("maxf", "minf") and not cx.body_attributes["flush_to_zero"]:
         return (_reduce_extremes(kind, operands[0], axis, propagate_nan=cx.body_attributes["propagate_nan"]),)
     element = _element(types)
-    combine = _elementwise(kind, cx.body_attributes, element) or _region(cx)
-    return _fold(operands, axis, reduction_order(shape, dim, element.size_bytes), combine)
+    order = reduction_order(shape, dim, element.size_bytes)
+    combine = _elementwise(kind, cx.body_attributes, element)
+    if combine is None:
+        return _fold(operands, axis, order, _region(cx))
+    results = _fold(operands, axis, order, combine)
+    # A sequence starts from the identity: a sum of nothing but -0.0 is 0.0.
+    return tuple(r + r.dtype.type(0) for r in results) if kind == "addf" and order[0] > 1 else results
 
 
 @implements("scan", ignores=("identities",))
@@ -201,7 +207,7 @@ def scan(
     """Along tile dimension `dim`, each element combined with all before it (`reverse`: all after it); itself included.
 
     Shapes: results as operands.
-    Numerics: as `reduce`, in the order of `scan_segment`; an earlier prefix is on the left. The identities are not used.
+    Numerics: as `reduce`, in the order of `scan_segment`; the prefix before is on the left.
     """
     types = operand_types["operands"]
     shape = types[0].shape

@@ -6,6 +6,7 @@ An array has shape (gz, gy, gx, *tile): three grid axes, each 1 where the tile d
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -83,6 +84,12 @@ def _slice_numbers(
     return indices
 
 
+def _one_slice(numbers: tuple[np.ndarray, ...], part: tuple[int, ...]) -> tuple[Any, ...]:
+    """Selects the slice that all blocks take."""
+    starts = [int(n.flat[0]) * length for n, length in zip(numbers, part, strict=True)]
+    return (..., *(slice(start, start + length) for start, length in zip(starts, part, strict=True)))
+
+
 def _as_slices(values: np.ndarray, part: tuple[int, ...]) -> np.ndarray:
     """Each tile dimension of size n split in two: n / part slices, of `part` elements each."""
     split = [size for n, length in zip(values.shape[GRID_AXES:], part, strict=True) for size in (n // length, length)]
@@ -95,7 +102,7 @@ def _slice_selector(grid_shape: tuple[int, ...], indices: tuple[np.ndarray, ...]
         np.arange(n).reshape(tuple(n if a == axis else 1 for a in range(GRID_AXES)))
         for axis, n in enumerate(grid_shape)
     )
-    selector: tuple[np.ndarray | slice, ...] = own
+    selector: tuple[Any, ...] = own
     for index in indices:
         selector += (index, slice(None))
     return selector
@@ -111,8 +118,7 @@ def extract(source: np.ndarray, indices: tuple[np.ndarray, ...], *, result_type:
     part = result_type.shape
     numbers = _slice_numbers(indices, source.shape[GRID_AXES:], part)
     if all(n.size == 1 for n in numbers):
-        starts = [int(n.flat[0]) * length for n, length in zip(numbers, part, strict=True)]
-        return source[(..., *(slice(s, s + length) for s, length in zip(starts, part, strict=True)))]
+        return source[_one_slice(numbers, part)]
     return _as_slices(source, part)[_slice_selector(source.shape[:GRID_AXES], numbers)]
 
 
@@ -129,8 +135,7 @@ def insert(source: np.ndarray, destination: np.ndarray, indices: tuple[np.ndarra
     result = np.empty(grid + whole, destination.dtype)
     result[...] = destination
     if all(n.size == 1 for n in numbers):
-        starts = [int(n.flat[0]) * length for n, length in zip(numbers, part, strict=True)]
-        result[(..., *(slice(s, s + length) for s, length in zip(starts, part, strict=True)))] = source
+        result[_one_slice(numbers, part)] = source
     else:
         _as_slices(result, part)[_slice_selector(grid, numbers)] = source
     return result
@@ -138,7 +143,7 @@ def insert(source: np.ndarray, destination: np.ndarray, indices: tuple[np.ndarra
 
 @implements("pack")
 def pack(source: np.ndarray, *, operand_types: dict[str, TileType]) -> np.ndarray:
-    """The bytes of a rank-1 tile as it would lie in memory, little-endian; two 4-bit elements a byte, the first in the low half.
+    """The bytes of a rank-1 tile, little-endian; of two 4-bit elements in a byte, the first is in the low half.
 
     Shapes: source [N] of w-bit elements, result [N * w / 8] of i8.
     """

@@ -101,23 +101,25 @@ def load_view_tko(
     place = locate(cx.space, view, index, inbounds, "load")
     if isinstance(place, Window):
         stored = place.read()
-        cx.counts.bytes_loaded += stored.nbytes
+        cx.counts.bytes_loaded += stored.nbytes * cx.repeats(stored.shape)
         value = to_carrier(stored, element)
-        return (value.copy() if value is stored else value), None
+        if value is stored:
+            cx.lend(place.allocation)
+        return value, None
     if isinstance(place, Edge):
         out = np.full(place.shape, padding_of(view.type, cx), element.carrier)
         for target, part in place.parts:
             stored = part.read()
-            cx.counts.bytes_loaded += stored.nbytes
+            cx.counts.bytes_loaded += stored.nbytes * cx.repeats(place.shape)
             out[target] = to_carrier(stored, element)
         return out, None
     assert isinstance(place, Lanes)
     lanes = place.valid
     stored = gather(cx.space, place.addresses, element, lanes)
     if lanes is None:
-        cx.counts.bytes_loaded += stored.nbytes
+        cx.counts.bytes_loaded += stored.nbytes * cx.repeats(stored.shape)
         return to_carrier(stored, element), None
-    cx.counts.bytes_loaded += int(np.count_nonzero(lanes)) * element.size_bytes
+    cx.counts.bytes_loaded += int(np.count_nonzero(lanes)) * element.size_bytes * cx.repeats(lanes.shape)
     return np.where(lanes, to_carrier(stored, element), padding_of(view.type, cx)), None
 
 
@@ -138,12 +140,13 @@ def store_view_tko(
     stored = to_storage(tile, element)
     place = locate(cx.space, view, index, inbounds, "store", batch=tile.shape[:3])
     if isinstance(place, Window):
-        cx.counts.bytes_stored += place.write(stored)
+        cx.counts.bytes_stored += place.write(stored) * cx.repeats(place.shape)
     elif isinstance(place, Edge):
-        stored = np.broadcast_to(stored, place.shape)
+        # The tile may be a window of the memory that it goes to: it is taken whole before any of it is written.
+        stored = np.broadcast_to(stored if len(place.parts) < 2 else stored.copy(), place.shape)
         for target, part in place.parts:
-            cx.counts.bytes_stored += part.write(stored[target])
+            cx.counts.bytes_stored += part.write(stored[target]) * cx.repeats(place.shape)
     else:
         assert isinstance(place, Lanes)
         count = scatter(cx.space, place.addresses, stored, element, place.valid)
-        cx.counts.bytes_stored += count * element.size_bytes
+        cx.counts.bytes_stored += count * element.size_bytes * cx.repeats(place.addresses.shape)

@@ -1,7 +1,7 @@
 """The table of operations: everything the rest of the package knows about one is read from its row here.
 
-encoding.py says how an operation is written (generated), meaning.py what it is (by hand). `OPS` holds the joined rows by
-mnemonic, `BY_OPCODE` the same rows by opcode.
+encoding.py says how an operation is written (generated), meaning.py what it is (by hand). `OPS` holds the
+joined rows by mnemonic, `BY_OPCODE` the same rows by opcode.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ def join(encodings: dict[str, Encoding], meanings: dict[str, Meaning]) -> tuple[
     if missing := [name for name in encodings if name not in meanings]:
         raise ImportError(f"optable/meaning.py has no line for {', '.join(missing)}")
     if surplus := [name for name in meanings if name not in encodings]:
-        raise ImportError(
-            f"optable/meaning.py has a line for {', '.join(surplus)}, which optable/encoding.py lacks"
-        )
+        raise ImportError(f"optable/meaning.py has a line for {', '.join(surplus)}, which optable/encoding.py lacks")
     return tuple(OpSpec(encoding, meanings[name]) for name, encoding in encodings.items())
 
 

@@ -3,9 +3,10 @@
     python -m cutile_sim.optable.generate            rewrite encoding.py
     python -m cutile_sim.optable.generate --check    only say whether it is up to date
 
-Each `encode_<Op>` function of cuda-tile is one straight list of statements. Every statement must fit one of the few
-forms known here: one that does not is an error, never a guess. The syntax tree is read, nothing of it is run. When a
-cuda-tile release brings a new operation, run this, then add the operation's line to meaning.py.
+Each `encode_<Op>` function of cuda-tile is one straight list of statements. Every statement must fit one of
+the few forms known here: one that does not is an error, never a guess. The syntax tree is read, nothing of
+it is run. When a cuda-tile release brings a new operation, run this, then add the operation's line to
+meaning.py.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from pathlib import Path
 
 TARGET = Path(__file__).with_name("encoding.py")
 
-# Names that are camelCase follow one rule; these clash with Python, or differ between operations that mean the same.
+# Names that are camelCase follow one rule; these clash with Python, or differ between operations that mean
+# the same.
 RENAMES = {"str": "format", "global_": "is_global", "from_": "source"}
 RESULT_SUFFIX = re.compile(r"_types?$")
 
@@ -63,7 +65,9 @@ class Row:
 
 
 def encoder_path() -> Path:
-    """Where the installed cuda-tile keeps its encoder. Raises ModuleNotFoundError where it is not installed."""
+    """Where the installed cuda-tile keeps its encoder. Raises ModuleNotFoundError where it is not
+    installed.
+    """
     package = find_spec("cuda.tile")
     if package is None or package.origin is None:
         raise ModuleNotFoundError("cuda.tile is not installed: pip install cuda-tile")
@@ -83,18 +87,16 @@ def flag_names(expression: ast.expr) -> list[str] | None:
             return None
         return left + right
     if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.LShift):
-        names = flag_names(expression.left)
         # The place of each bit is its place in the list; `read_flags` checks that the shifts agree.
-        return names
+        return flag_names(expression.left)
     found = re.fullmatch(r"bool\((\w+)\)|\(?(\w+) is not None\)?", ast.unparse(expression))
     return [found[1] or found[2]] if found else None
 
 
 def read_flags(expression: ast.expr) -> list[str] | None:
     names = flag_names(expression)
-    shifts = [n.right.value for n in ast.walk(expression)
-              if isinstance(n, ast.BinOp) and isinstance(n.op, ast.LShift) and isinstance(n.right, ast.Constant)]  # fmt: skip
-    if names is not None and sorted(shifts, key=str) != list(range(1, len(names))):
+    shifts = sorted(int(shift) for shift in re.findall(r"<< (\d+)", ast.unparse(expression)))
+    if names is not None and shifts != list(range(1, len(names))):
         raise UnknownForm(f"flag bits out of order: {ast.unparse(expression)}")
     return names
 
@@ -201,9 +203,7 @@ class Reader:
             row.flags = self.pending_flags or []
         elif attribute := read_attribute(text):
             row.attributes.append(attribute)
-        elif (found := re.fullmatch(r"(encode_\w*operands?)\((\w+), _buf\)", text)) and found[
-            1
-        ] in OPERAND_FORMS:
+        elif (found := re.fullmatch(r"(encode_\w*operands?)\((\w+), _buf\)", text)) and found[1] in OPERAND_FORMS:
             row.operands.append((OPERAND_FORMS[found[1]], found[2]))
         elif re.fullmatch(r"encode_varint\((?:\d+ \+ )?len\(\w+\), _buf\)", text) or re.fullmatch(
             r"encode_varint\(int\(\w+ is not None\), _buf\)", text
@@ -285,12 +285,8 @@ def render(source: str) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point; 0 when encoding.py is (now) up to date, 1 when --check finds that it is not."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 where encoding.py is out of date"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where encoding.py is out of date")
     options = parser.parse_args(arguments)
     text = render(encoder_path().read_text())
     if not options.check:

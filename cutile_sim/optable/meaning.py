@@ -1,10 +1,12 @@
-"""What each operation of Tile IR is: written by hand, one line an operation, keyed by the encoder's class name.
+"""What each operation of Tile IR is: written by hand, one line an operation, keyed by the encoder's class
+name.
 
-Mnemonics are those of the IR's public definition. Effects: `pure` depends on nothing but its operands; `read`, `write`
-and `read_write` touch memory; `control` holds regions or ends one; `print` writes text or stops the launch with a text;
-`order` moves no data but may be neither merged nor dropped (tokens, fences, fresh memory); `none` is never executed.
-The family is the name of the file that holds the evaluator. Exactness is that of docs/semantics.md: E the bits of a GPU,
-U within `ulps` units in the last place (float32, default rounding), R within what the order of a sum explains.
+Mnemonics are those of the IR's public definition. Effects: `pure` depends on nothing but its operands;
+`read`, `write` and `read_write` touch memory; `control` holds regions or ends one; `print` writes text or
+stops the launch with a text; `order` moves no data but may be neither merged nor dropped (tokens, fences,
+fresh memory); `none` is never executed. The family is the name of the file that holds the evaluator.
+Exactness is that of docs/semantics.md: E the bits of a GPU, U within `ulps` units in the last place
+(float32, default rounding), R within what the order of a sum explains.
 """
 
 from __future__ import annotations
@@ -47,29 +49,21 @@ MEANINGS: dict[str, Meaning] = {
     "MulhiIOp": _pure("mulhii", "integer", "Upper half of the double-width product of unsigned integers."),
     "NegIOp": _pure("negi", "integer", "Negation of an integer, modulo two to the width."),
     "OrIOp": _pure("ori", "integer", "Bitwise or."),
-    "RemIOp": _pure(
-        "remi", "integer", "Remainder of the division rounded to zero; has the sign of the dividend."
-    ),
+    "RemIOp": _pure("remi", "integer", "Remainder of the division rounded to zero; has the sign of the dividend."),
     "ShLIOp": _pure("shli", "integer", "Shift to the left."),
-    "ShRIOp": _pure(
-        "shri", "integer", "Shift to the right: arithmetic where signed, logical where unsigned."
-    ),
+    "ShRIOp": _pure("shri", "integer", "Shift to the right: arithmetic where signed, logical where unsigned."),
     "SubIOp": _pure("subi", "integer", "Difference of integers, modulo two to the width."),
     "XOrIOp": _pure("xori", "integer", "Bitwise exclusive or."),
     "AbsFOp": _pure("absf", "floating", "Absolute value: clears the sign bit."),
     "AddFOp": _pure("addf", "floating", "Sum, rounded once."),
     "CmpFOp": _pure("cmpf", "floating", "Comparison, ordered or unordered; yields i1."),
-    "DivFOp": _pure(
-        "divf", "floating", "Quotient, rounded once; the full and approx modes are within 1 and 2 units."
-    ),
+    "DivFOp": _pure("divf", "floating", "Quotient, rounded once; the full and approx modes are within 1 and 2 units."),
     "FmaOp": _pure("fma", "floating", "Product plus addend, rounded once."),
     "MaxFOp": _pure("maxf", "floating", "Larger of two numbers; drops or propagates a NaN."),
     "MinFOp": _pure("minf", "floating", "Smaller of two numbers; drops or propagates a NaN."),
     "MulFOp": _pure("mulf", "floating", "Product, rounded once."),
     "NegFOp": _pure("negf", "floating", "Negation: flips the sign bit."),
-    "RemFOp": _pure(
-        "remf", "floating", "Remainder of the division rounded to zero; has the sign of the dividend."
-    ),
+    "RemFOp": _pure("remf", "floating", "Remainder of the division rounded to zero; has the sign of the dividend."),
     "SubFOp": _pure("subf", "floating", "Difference, rounded once."),
     "Atan2Op": _within(1, "atan2", "Angle of the point (y, x)."),
     "CeilOp": _pure("ceil", "math", "Smallest whole number that is not less."),
@@ -109,9 +103,7 @@ MEANINGS: dict[str, Meaning] = {
     "SelectOp": _pure("select", "shape", "Elements of one tile or of another, by a tile of i1."),
     "UnpackOp": _pure("unpack", "shape", "A one-dimensional tile read from i8 bytes."),
     "MmaFOp": _sum("mmaf", "mma", "pure", "Matrix product of floating-point tiles plus an accumulator."),
-    "MmaFScaledOp": _sum(
-        "mmaf_scaled", "mma", "pure", "Matrix product of block-scaled tiles plus an accumulator."
-    ),
+    "MmaFScaledOp": _sum("mmaf_scaled", "mma", "pure", "Matrix product of block-scaled tiles plus an accumulator."),
     "MmaIOp": _pure("mmai", "mma", "Matrix product of i8 tiles plus an i32 accumulator."),
     "ReduceOp": _sum("reduce", "reduce", "pure", "Combines all elements along one dimension by its region."),
     "ScanOp": _sum("scan", "reduce", "pure", "Combines running prefixes along one dimension by its region."),
@@ -127,21 +119,15 @@ MEANINGS: dict[str, Meaning] = {
         "Orders accesses to the same memory under several addresses.",
     ),
     "OffsetOp": _pure("offset", "memory", "Pointers moved by a number of elements."),
-    "StorePtrTkoOp": Meaning(
-        "store_ptr_tko", "memory", "write", "Writes the elements at a tile of pointers."
-    ),
-    "GetIndexSpaceShapeOp": _pure(
-        "get_index_space_shape", "views", "How many tiles a view has along each dimension."
-    ),
+    "StorePtrTkoOp": Meaning("store_ptr_tko", "memory", "write", "Writes the elements at a tile of pointers."),
+    "GetIndexSpaceShapeOp": _pure("get_index_space_shape", "views", "How many tiles a view has along each dimension."),
     "GetTensorShapeOp": _pure("get_tensor_shape", "views", "The shape of a tensor view, in elements."),
     "LoadViewTkoOp": Meaning("load_view_tko", "views", "read", "Reads one tile of a view."),
     "MakeGatherScatterViewOp": _pure(
         "make_gather_scatter_view", "views", "A view with one dimension given lane by lane."
     ),
     "MakePartitionViewOp": _pure("make_partition_view", "views", "A tensor cut into tiles of one shape."),
-    "MakeStridedViewOp": _pure(
-        "make_strided_view", "views", "Tiles of one shape a fixed number of elements apart."
-    ),
+    "MakeStridedViewOp": _pure("make_strided_view", "views", "Tiles of one shape a fixed number of elements apart."),
     "MakeTensorViewOp": _pure("make_tensor_view", "views", "A pointer with shape and strides."),
     "StoreViewTkoOp": Meaning("store_view_tko", "views", "write", "Writes one tile of a view."),
     "AtomicCASTkoOp": Meaning(
@@ -163,9 +149,7 @@ MEANINGS: dict[str, Meaning] = {
         "Atomic update of one tile of a view; yields no old values.",
     ),
     "BreakOp": Meaning("break", "control", "control", "Ends a loop with its results."),
-    "ContinueOp": Meaning(
-        "continue", "control", "control", "Begins the next turn of a loop with its values."
-    ),
+    "ContinueOp": Meaning("continue", "control", "control", "Begins the next turn of a loop with its values."),
     "ForOp": Meaning("for", "control", "control", "Counts from a lower to an upper bound by a step."),
     "IfOp": Meaning("if", "control", "control", "Runs one of two regions."),
     "LoopOp": Meaning("loop", "control", "control", "Repeats its region until a break."),
@@ -174,14 +158,10 @@ MEANINGS: dict[str, Meaning] = {
     "GdcLaunchDependentsTkoOp": Meaning(
         "gdc_launch_dependents_tko", "grid", "order", "Lets a dependent launch begin early."
     ),
-    "GdcWaitTkoOp": Meaning(
-        "gdc_wait_tko", "grid", "order", "Waits for the launch that this one depends on."
-    ),
+    "GdcWaitTkoOp": Meaning("gdc_wait_tko", "grid", "order", "Waits for the launch that this one depends on."),
     "GetNumTileBlocksOp": _pure("get_num_tile_blocks", "grid", "The size of the grid in x, y and z."),
     "GetTileBlockIdOp": _pure("get_tile_block_id", "grid", "The block's place in the grid in x, y and z."),
-    "AssertOp": Meaning(
-        "assert", "debug", "print", "Stops the launch with a text where an element is false."
-    ),
+    "AssertOp": Meaning("assert", "debug", "print", "Stops the launch with a text where an element is false."),
     "AssumeOp": _pure("assume", "debug", "Its operand, with a promise about its values."),
     "PrintTkoOp": Meaning("print_tko", "debug", "print", "Writes text with the values of tiles."),
     "EntryOp": _structural("entry", "A kernel; written as a record of the function section."),
@@ -196,7 +176,5 @@ MEANINGS: dict[str, Meaning] = {
     "MultimemStoreViewTkoOp": _refused(
         "multimem_store_view_tko", "write", "Writes a tile to the memory of all GPUs.", _SHARED_GPUS
     ),
-    "PreviewCallOp": _refused(
-        "preview_call", "read_write", "Calls a function of the preview set.", _FOREIGN_CODE
-    ),
+    "PreviewCallOp": _refused("preview_call", "read_write", "Calls a function of the preview set.", _FOREIGN_CODE),
 }

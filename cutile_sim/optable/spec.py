@@ -12,7 +12,8 @@ OperandKind = Literal["one", "optional", "counted", "rest"]
 class OperandSpec:
     """`counted`: many, with their count before them; `rest`: all that remain of the operation's total count.
 
-    `flag`: the name of the flag bit that says whether an optional operand is present, or None where the count says it.
+    `flag`: the name of the flag bit that says whether an optional operand is present, or None where the
+    count says it.
     """
 
     name: str
@@ -22,8 +23,9 @@ class OperandSpec:
 
 @dataclass(frozen=True)
 class AttributeSpec:
-    """`kind` is how it is encoded; `enum` the enumeration's name; `flag` the bit that says it is present; `since` the first
-    bytecode version that has it; `default` its value in older files."""
+    """`kind` is how it is encoded; `enum` the enumeration's name; `flag` the bit that says it is present;
+    `since` the first bytecode version that has it; `default` its value in older files.
+    """
 
     name: str
     kind: str

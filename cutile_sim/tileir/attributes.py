@@ -1,7 +1,7 @@
 """Attributes of operations: how each kind is written, and what it becomes.
 
-Enumerations become members of the enums in optable/encoding.py, truth values bool, texts str, arrays tuples, dictionaries
-dicts, types the classes of types.py. The rest are the small classes below.
+Enumerations become members of the enums in optable/encoding.py, truth values bool, texts str, arrays
+tuples, dictionaries dicts, types the classes of types.py. The rest are the small classes below.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class DenseElements:
 class DivBy:
     """A promise: values are multiples of `divisor` bytes or units.
 
-    With `every` and `along`: each `every`-th element along that dimension is, and those between follow in steps of one.
+    With `every` and `along`: each `every`-th element along that dimension is, and those between follow in
+    steps of one.
     """
 
     divisor: int

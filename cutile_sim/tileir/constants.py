@@ -1,7 +1,9 @@
-"""The pool of constants: raw bytes in the file, NumPy arrays in the element type's carrier for the rest of the package.
+"""The pool of constants: raw bytes in the file, NumPy arrays in the element type's carrier for the rest of
+the package.
 
-A constant is a splat (the bytes of one element) or all elements in row-major order. Each element takes whole bytes, except
-that i1 is packed eight to a byte when it is no splat; a splat of i1 is the byte 0x00 or 0xff. A tf32 takes three bytes.
+A constant is a splat (the bytes of one element) or all elements in row-major order. Each element takes
+whole bytes, except that i1 is packed eight to a byte when it is no splat; a splat of i1 is the byte 0x00 or
+0xff. A tf32 takes three bytes.
 """
 
 from __future__ import annotations
@@ -79,7 +81,9 @@ def constant_data(raw: bytes, element: ElementType, shape: tuple[int, ...], read
 
 
 class ConstantPool:
-    """The constants of a file by number; each is turned into an array once for each element type that reads it."""
+    """The constants of a file by number; each is turned into an array once for each element type that reads
+    it.
+    """
 
     def __init__(self, reader: Reader | None, bounds: list[tuple[int, int]]) -> None:
         self._raw: list[bytes] = []

@@ -58,9 +58,10 @@ class Region:
 class Op:
     """One operation.
 
-    `operands` and `attributes` are keyed by the names of the operation's row in the table, in its order. An operand is a
-    Value, None where an optional one is absent, or a tuple of Values where the row says there may be many. Stand-alone
-    flags (`flush_to_zero`) are in `attributes` as bool. An attribute that the file's version does not know has its default.
+    `operands` and `attributes` are keyed by the names of the operation's row in the table, in its order. An
+    operand is a Value, None where an optional one is absent, or a tuple of Values where the row says there
+    may be many. Stand-alone flags (`flush_to_zero`) are in `attributes` as bool. An attribute that the
+    file's version does not know has its default.
     """
 
     spec: OpSpec

@@ -1,7 +1,7 @@
 """Debug information: where in the user's source each operation came from.
 
-The section holds, for each function, one number for the function and one for each of its operations in program order, and
-a table of records that these numbers (from 1; 0 is unknown) refer to.
+The section holds, for each function, one number for the function and one for each of its operations in
+program order, and a table of records that these numbers (from 1; 0 is unknown) refer to.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class DebugInfo:
         self._bounds = read_table(reader, 4)
 
     def stream(self, number: int, reader: Reader) -> LocationStream:
-        """The locations of a function and of its operations; `number` is the function's, from 1, or 0 for none."""
+        """The locations of a function and of its operations; `number` is the function's, from 1, or 0 for
+        none.
+        """
         if number == 0 or self._reader is None:
             return LocationStream(self, None, reader)
         start = entry(self._starts, number - 1, reader, "debug information of function")

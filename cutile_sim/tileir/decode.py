@@ -1,8 +1,9 @@
 """Reads Tile IR bytecode: `decode(data)` gives the module.
 
-How each operation is written is taken from the table of operations alone. Numbering of values: parameters first, then the
-results of operations in order; the values of a region are forgotten where it ends, so that its operation's own results take
-their numbers. `Value.index` is another count that never goes back, unique in its function.
+How each operation is written is taken from the table of operations alone. Numbering of values: parameters
+first, then the results of operations in order; the values of a region are forgotten where it ends, so that
+its operation's own results take their numbers. `Value.index` is another count that never goes back, unique
+in its function.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ _PRIVATE, _KERNEL, _HINTS = 1, 2, 4
 def decode(data: bytes) -> Module:
     """The module that a bytecode file holds.
 
-    Raises DecodeError (and nothing else) where the bytes are damaged, cut, or of a version newer than 13.5. What it gives
-    is well formed: every operand is in scope, every type, string and constant exists. Whether the operations fit together
-    is for `verify` to say.
+    Raises DecodeError (and nothing else) where the bytes are damaged, cut, or of a version newer than 13.5.
+    What it gives is well formed: every operand is in scope, every type, string and constant exists. Whether
+    the operations fit together is for `verify` to say.
     """
     data = bytes(data)
     file = Reader(data, "header")

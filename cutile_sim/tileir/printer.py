@@ -1,9 +1,11 @@
 """Text of decoded modules, one operation a line, in the manner of NVIDIA's disassembler.
 
-    %9, %10 = load_view_tko %8, index=[%4], token=%5 {memory_ordering_semantics=weak} : ... -> tile<256xi32>, token
+    %9, %10 = load_view_tko %8, index=[%4], token=%5 {memory_ordering_semantics=weak} : ... ->
+    tile<256xi32>, token
 
-Operands stand in the order of the operation's row, those that may be absent or many by name; then the attributes that are
-not absent; then the types of the operands and, after an arrow, of the results. It is for people: nothing reads it back.
+Operands stand in the order of the operation's row, those that may be absent or many by name; then the
+attributes that are not absent; then the types of the operands and, after an arrow, of the results. It is
+for people: nothing reads it back.
 """
 
 from __future__ import annotations

@@ -92,7 +92,9 @@ class Reader:
         return tuple(self.little(size_bytes, signed=True) for _ in range(self.count(size_bytes)))
 
     def align(self, alignment_bytes: int, *, origin: int | None = None) -> None:
-        """Skip padding up to a multiple of `alignment_bytes` from `origin` (the reader's start unless told)."""
+        """Skip padding up to a multiple of `alignment_bytes` from `origin` (the reader's start unless
+        told).
+        """
         distance = self.position - (self.start if origin is None else origin)
         self.take(-distance % alignment_bytes)
 

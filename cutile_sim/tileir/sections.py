@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import TypeVar
 
@@ -27,12 +28,16 @@ SECTION_NAMES = {
 
 # The most elements a tile may have (cuda_tile dialect, verifyTileSize).
 MAX_TILE_ELEMENTS = 1 << 24
+# A few bytes may announce a large global; no GPU's constant or global data comes near this.
+_MAX_GLOBAL_BYTES = 1 << 28
 
 T = TypeVar("T")
 
 
 def read_header(reader: Reader) -> tuple[int, int]:
-    """The version of the file. Raises DecodeError where it is no Tile IR bytecode or of a version not known here."""
+    """The version of the file. Raises DecodeError where it is no Tile IR bytecode or of a version not known
+    here.
+    """
     if reader.data[: len(MAGIC)] != MAGIC:
         raise reader.fail("this is not Tile IR bytecode: the file does not begin with \\x7fTileIR")
     reader.take(len(MAGIC))
@@ -81,10 +86,10 @@ def read_table(reader: Reader | None, offset_size_bytes: int) -> list[tuple[int,
     offsets = [reader.little(offset_size_bytes) for _ in range(size)]
     base = reader.position
     bounds = [base + o for o in offsets] + [reader.end]
-    for start, end in zip(bounds, bounds[1:], strict=False):
-        if not base <= start <= end <= reader.end:
-            raise reader.fail(f"the {reader.section} table has entries out of order", at=base)
-    return list(zip(bounds, bounds[1:], strict=False))
+    entries = list(pairwise(bounds))
+    if any(not base <= start <= end <= reader.end for start, end in entries):
+        raise reader.fail(f"the {reader.section} table has entries out of order", at=base)
+    return entries
 
 
 def entry(table: list[T], index: int, reader: Reader, what: str) -> T:
@@ -126,6 +131,7 @@ def read_tables(version: tuple[int, int], sections: dict[int, Reader]) -> Tables
 def read_globals(reader: Reader | None, tables: Tables) -> dict[str, Global]:
     """The module's globals by name, with their initial bytes laid out as in memory."""
     found: dict[str, Global] = {}
+    size_bytes = 0
     if reader is None:
         return found
     for _ in range(reader.count(4)):
@@ -141,8 +147,9 @@ def read_globals(reader: Reader | None, tables: Tables) -> dict[str, Global]:
             raise reader.fail(f"the global {name!r} is defined twice" if name else "a global has no name", at=at)
         if not isinstance(kind, TileType) or not isinstance(kind.element, ElementType):
             raise reader.fail(f"the global {name} has type {kind}: it must be a tile of numbers", at=at)
-        if prod(kind.shape) > MAX_TILE_ELEMENTS:
-            raise reader.fail(f"the global {name} has more than {MAX_TILE_ELEMENTS} elements", at=at)
+        size_bytes += prod(kind.shape) * kind.element.size_bytes
+        if size_bytes > _MAX_GLOBAL_BYTES:
+            raise reader.fail(f"the globals take more than {_MAX_GLOBAL_BYTES} bytes", at=at)
         data = memory_bytes(tables.constants.raw(number, reader), kind, reader)
         found[name] = Global(name, kind, data, alignment_bytes, constant, private)
     reader.finish()

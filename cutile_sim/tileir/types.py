@@ -69,7 +69,9 @@ def _map(dim_map: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True)
 class TensorViewType:
-    """An array in memory: element type, shape and strides in elements; None marks a size known at run time."""
+    """An array in memory: element type, shape and strides in elements; None marks a size known at run
+    time.
+    """
 
     element: ElementType
     shape: tuple[int | None, ...]
@@ -97,7 +99,9 @@ class PartitionViewType:
 
 @dataclass(frozen=True)
 class StridedViewType:
-    """Like a partition, but tile i starts `traversal_strides[d] * i` elements along, so tiles may overlap or leave gaps."""
+    """Like a partition, but tile i starts `traversal_strides[d] * i` elements along, so tiles may overlap
+    or leave gaps.
+    """
 
     tile_shape: tuple[int, ...]
     traversal_strides: tuple[int, ...]

@@ -53,7 +53,9 @@ ValueType = (TileType, TokenType, TensorViewType, PartitionViewType, StridedView
 
 
 class TypeTable:
-    """Types by number. They are decoded when first asked for, since they may refer to one another in any order."""
+    """Types by number. They are decoded when first asked for, since they may refer to one another in any
+    order.
+    """
 
     def __init__(self, version: tuple[int, int], reader: Reader | None, bounds: list[tuple[int, int]]) -> None:
         self._version = version

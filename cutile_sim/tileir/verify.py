@@ -1,8 +1,9 @@
-"""Checks the rules of Tile IR that a decoded module may still break: those that NVIDIA's compiler enforces as it loads a
-file, and on which the rest of the package relies.
+"""Checks the rules of Tile IR that a decoded module may still break: those that NVIDIA's compiler enforces
+as it loads a file, and on which the rest of the package relies.
 
 The rules live beside this file: verify_types.py (types), verify_operands.py (what each operation takes and
-gives), verify_compute.py, verify_memory.py and verify_regions.py (one small function a rule). Here they are run, and regions and their ends are checked.
+gives), verify_compute.py, verify_memory.py and verify_regions.py (one small function a rule). Here they are
+run, and regions and their ends are checked.
 """
 
 from __future__ import annotations
@@ -108,8 +109,9 @@ class _Checker:
         outer = [parent for parent in parents if parent.name != "if"]
         given = [value.type for value in op.inputs]
         if op.name == "return":
-            if outer:
-                yield _error("return-place", f"return stands inside {outer[-1].name}", at)
+            held = [parent.name for parent in outer if parent.name != "loop"]
+            if held:
+                yield _error("return-place", f"return stands inside {held[-1]}, which it cannot leave", at)
             elif given:
                 yield _error("return-values", "a kernel returns values", at)
             return

@@ -78,8 +78,6 @@ def _pointee(op: Op, module: Module) -> Iterator[str]:
 def _padding_type(op: Op, module: Module) -> Iterator[str]:
     if op.operands["padding_value"] is not None and tile_of(op, "padding_value") != result_of(op):
         yield f"the padding is {tile_of(op, 'padding_value')}, the result {result_of(op)}"
-    if op.operands["padding_value"] is not None and op.operands["mask"] is None:
-        yield "a padding value needs a mask"
 
 
 @rule("alignment", "alloca")
@@ -235,7 +233,8 @@ def _div_by(predicate: DivBy, tile: TileType | None, is_tensor: bool) -> Iterato
     elif tile is None and not is_tensor:
         yield "div_by is about integers, pointers and tensor views"
     elif every is not None and along is not None:
-        if tile is None or not 0 <= along < len(tile.shape) or not 0 <= every <= tile.shape[along]:
+        fits = tile is not None and 0 <= along < len(tile.shape) and 0 <= every <= tile.shape[along]
+        if not fits:
             yield f"every {every} along {along} does not fit {tile or 'a tensor view'}"
 
 

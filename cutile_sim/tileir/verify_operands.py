@@ -90,7 +90,9 @@ _SCALE = _tiles("a tile of f8E8M0FNU or f8E4M3FN", F8E8M0FNU, F8E4M3FN, F8E5M3FN
 
 @dataclass(frozen=True)
 class Row:
-    """Kinds by operand or result name, and groups of names whose types, shapes, elements or ranks must agree."""
+    """Kinds by operand or result name, and groups of names whose types, shapes, elements or ranks must
+    agree.
+    """
 
     kinds: dict[str, Kind]
     same_type: tuple[tuple[str, ...], ...] = ()
@@ -196,7 +198,9 @@ ROWS: dict[str, Row] = (
         "store_view_tko": Row({"tile": TILE} | _VIEW_ACCESS),
         "make_tensor_view": Row({"base": SCALAR_POINTER, "dynamic_shape": SCALAR_INT, "dynamic_strides": SCALAR_INT,
                                  "result": TENSOR}),
-        "make_partition_view": Row({"tensor_view": TENSOR, "result": Kind("a partition view", classes=(PartitionViewType,))}),
+        "make_partition_view": Row(
+            {"tensor_view": TENSOR, "result": Kind("a partition view", classes=(PartitionViewType,))}
+        ),
         "make_strided_view": Row({"tensor_view": TENSOR, "result": Kind("a strided view", classes=(StridedViewType,))}),
         "make_gather_scatter_view": Row(
             {"tensor_view": TENSOR, "result": Kind("a gather/scatter view", classes=(GatherScatterViewType,))}

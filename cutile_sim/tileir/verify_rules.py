@@ -1,8 +1,9 @@
-"""The list of rules of single operations, and what the functions in verify_compute.py, verify_memory.py and verify_regions.py
-share.
+"""The list of rules of single operations, and what the functions in verify_compute.py, verify_memory.py and
+verify_regions.py share.
 
-A rule is a generator of texts; it runs only where the operation's operands passed verify_operands.py, so it may rely on
-them. The rules are those of the cuda_tile dialect's operation verifiers, as the compiler of CUDA 13.4 applies them.
+A rule is a generator of texts; it runs only where the operation's operands passed verify_operands.py, so it
+may rely on them. The rules are those of the cuda_tile dialect's operation verifiers, as the compiler of
+CUDA 13.4 applies them.
 """
 
 from __future__ import annotations

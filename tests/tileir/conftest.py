@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import inspect
 import subprocess
@@ -23,7 +24,9 @@ def _disassembler() -> Path | None:
 
 @pytest.fixture(scope="session")
 def disassemble(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., SimpleNamespace]:
-    """Runs tileirdisasm on a file's bytes; gives `accepted`, `text` and `errors`. Skips where it is not installed."""
+    """Runs tileirdisasm on a file's bytes; gives `accepted`, `text` and `errors`. Skips where it is not
+    installed.
+    """
     program = _disassembler()
     if program is None:
         pytest.skip("tileirdisasm is not installed")
@@ -38,8 +41,9 @@ def disassemble(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Simpl
 
 
 class Builder:
-    """Writes one kernel, an operation a call. Types are texts such as "4x8xf32", "ptr<f32>", "token"; what a call leaves
-    out has the plainest value."""
+    """Writes one kernel, an operation a call. Types are texts such as "4x8xf32", "ptr<f32>", "token"; what
+    a call leaves out has the plainest value.
+    """
 
     def __init__(self, writer, code, parameters) -> None:
         from cuda.tile._bytecode import encodings
@@ -61,7 +65,9 @@ class Builder:
             return types.Token
         if text.startswith("!"):
             return types.simple(SimpleType[text[1:].upper()])
-        *sizes, element = text.split("x") if not text.endswith(">") else [*text[: text.index("ptr")].split("x")[:-1], "p"]
+        *sizes, element = (
+            text.split("x") if not text.endswith(">") else [*text[: text.index("ptr")].split("x")[:-1], "p"]
+        )
         if element == "p":
             pointee = text[text.index("<") + 1 : -1]
             inner = types.pointer(types.simple(SimpleType[pointee.upper()]), PtrAttr.Missing)
@@ -119,10 +125,37 @@ class Builder:
         size_bytes = wide.get(element, 1)
         return self.op("Constant", result_type=text, value=bytes(size_bytes))
 
+    def binary(self, op, element="f32", result=None, shape="4x", **extra):
+        """An operation of two operands of one type."""
+        kind = shape + element
+        self.op(op, result_type=result or kind, lhs=self.zero(kind), rhs=self.zero(kind), **extra)
+
+    def unary(self, op, source, result, **extra):
+        """An operation of one operand; conversions call it and their result otherwise."""
+        names = ("from_", "to_type") if op in ("ExtI", "TruncI", "FToF", "FToI", "IToF") else ("source", "result_type")
+        self.op(op, **{names[0]: self.zero(source), names[1]: result}, **extra)
+
+    def tensor(self, shape=(None,), strides=None, pointer="ptr<f32>", sizes=None, tile=None, kind="partition_view",
+               element="f32",
+               **extra):  # fmt: skip
+        """A tensor view, a view over it, and the number of the view's type."""
+        tile = tile or [4] * len(shape)
+        whole, parts = self.view(kind, tile, shape, element, strides, **extra)
+        dynamic = [self.zero("i32")] * (shape.count(None) if sizes is None else sizes)
+        steps = [self.zero("i32")] * (strides or ()).count(None)
+        value = self.op(
+            "MakeTensorView", result_type=whole, base=self.zero(pointer), dynamicShape=dynamic, dynamicStrides=steps
+        )
+        maker = {"partition_view": "MakePartitionView", "strided_view": "MakeStridedView"}.get(
+            kind, "MakeGatherScatterView"
+        )
+        return value, self.op(maker, result_type=parts, tensor_view=value), parts
+
 
 @pytest.fixture(scope="session")
 def build() -> Callable[..., bytes]:
-    """Gives `build(body, parameters=(), version="13.4")`: the bytes of a module with one kernel that `body(builder)` writes.
+    """Gives `build(body, parameters=(), version="13.4")`: the bytes of a module with one kernel that
+    `body(builder)` writes.
 
     `body` writes all but the return, unless it returns True.
     """
@@ -144,3 +177,57 @@ def build() -> Callable[..., bytes]:
         return bytes(buffer)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def export() -> Callable[[str, str], bytes]:
+    """Gives `export(name, version)`: the bytecode that cuTile makes of the kernel of that name in
+    sample_kernels.py.
+    """
+    pytest.importorskip("cuda.tile")
+    path = Path(__file__).with_name("sample_kernels.py")
+    spec = importlib.util.spec_from_file_location("sample_kernels", path)
+    assert spec is not None and spec.loader is not None
+    samples = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(samples)
+
+    @functools.cache
+    def make(name: str, version: str = "13.4") -> bytes:
+        import io
+
+        from cuda.tile.compilation import export_kernel
+
+        buffer = io.BytesIO()
+        kernel, signature = samples.KERNELS[name]
+        # Before 13.3 bytecode was made for one architecture.
+        target = {"gpu_code": "sm_90"} if version < "13.3" else {}
+        export_kernel(kernel, [signature], buffer, output_format="tileir_bytecode", bytecode_version=version, **target)
+        return buffer.getvalue()
+
+    return make
+
+
+@pytest.fixture
+def check_rule(build) -> Callable[..., None]:
+    """Checks that a body is valid with the first arguments, and with the second breaks the rule of that name."""
+
+    def check(name, body, good, bad) -> None:
+        from cutile_sim.tileir.decode import decode
+        from cutile_sim.tileir.verify import verify
+
+        valid, broken = (build(lambda b, given=given: body(b, **given) and None) for given in (good, bad))
+        assert [str(error) for error in verify(decode(valid))] == []
+        assert name.partition("/")[0] in [error.rule for error in verify(decode(broken))]
+
+    return check
+
+
+@pytest.fixture
+def check_verdicts(build, disassemble) -> Callable[..., None]:
+    """Checks that NVIDIA's reader accepts a body with the first arguments and refuses it with the second."""
+
+    def check(body, good, bad) -> None:
+        assert disassemble(build(lambda b: body(b, **good) and None)).accepted
+        assert not disassemble(build(lambda b: body(b, **bad) and None)).accepted
+
+    return check

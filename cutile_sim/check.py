@@ -1,0 +1,127 @@
+"""Checks a kernel without running it: it compiles, its Tile IR is valid, and NVIDIA's compiler takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cutile_sim.errors import UnsupportedError
+from cutile_sim.frontend.diagnostics import compile_error_location
+from cutile_sim.source import describe
+from cutile_sim.tileir.core import Location, Module
+from cutile_sim.tileir.verify import verify
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something wrong with a kernel.
+
+    Attributes:
+        rule: A short stable name: `compile` for what cuTile's front-end refuses, `tileiras` for what NVIDIA's compiler
+            says, else the name of the rule of Tile IR that is broken.
+        message: What is wrong, in one sentence.
+        location: Where in the kernel's source, if known.
+    """
+
+    severity: Severity
+    rule: str
+    message: str
+    location: Location | None = None
+
+    def __str__(self) -> str:
+        where = describe(self.location)
+        return f"{self.severity}: {self.message} [{self.rule}]" + (f"\n{where}" if where else "")
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What `check` found.
+
+    Attributes:
+        findings: What is wrong, in program order; empty for a kernel that is fine.
+        notes: What was done, and what could not be done and why.
+    """
+
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error among the findings."""
+        return all(finding.severity != "error" for finding in self.findings)
+
+
+def check(kernel: Any, *args: Any, arch: str | None = None, tileiras: str = "auto") -> CheckReport:
+    """Compile and verify a kernel for its arguments, without running it.
+
+    Args:
+        kernel: A `@ct.kernel`, a module decoded by `load`, or the bytes of a `.tileirbc` file.
+        args: What the kernel takes, as for `simulate`. Bytecode needs none.
+        arch: The GPU to compile for, such as "sm_90". None: any GPU.
+        tileiras: "auto" also compiles for `arch` with NVIDIA's tileiras where it is installed; "never" does not; else
+            the path of the program.
+
+    Raises:
+        UsageError: The arguments do not fit the kernel; or there is no such `arch`.
+        DecodeError: The bytes are not Tile IR.
+    """
+    notes: list[str] = []
+    bytecode: bytes | None = None
+    if isinstance(kernel, Module):
+        module = kernel
+    elif isinstance(kernel, bytes):
+        from cutile_sim.tileir.decode import decode
+
+        module, bytecode = decode(kernel), kernel
+    else:
+        from cutile_sim.frontend.cutile import cuda_tile
+        from cutile_sim.frontend.export import compile_kernel
+
+        try:
+            compiled = compile_kernel(kernel, args, arch=arch)
+        except cuda_tile().TileError as error:
+            return CheckReport((compile_finding(error),), ())
+        module, bytecode = compiled.module, compiled.bytecode
+        notes.append(f"compiled for {arch or 'any GPU'} to Tile IR {compiled.bytecode_version}")
+    findings = [Finding("error", e.rule, e.reason, e.location) for e in verify(module)]
+    notes.append(f"verified {sum(1 for _ in module.walk())} operations")
+    if not findings:
+        notes.extend(_limits(module))
+        findings.extend(_ask_tileiras(bytecode, arch, tileiras, notes))
+    return CheckReport(tuple(findings), tuple(notes))
+
+
+def compile_finding(error: Exception) -> Finding:
+    """What cuTile's front-end refused (a `cuda.tile.TileError`), as a finding."""
+    return Finding("error", "compile", str(getattr(error, "message", error)), compile_error_location(error))
+
+
+def _limits(module: Module) -> Iterator[str]:
+    """Operations that are valid, but that the simulator cannot run."""
+    from cutile_sim.engine.plan import make_plan
+
+    for function in module.functions:
+        try:
+            make_plan(function)
+        except UnsupportedError as error:
+            yield f"cannot be simulated: {error}"
+
+
+def _ask_tileiras(bytecode: bytes | None, arch: str | None, program: str, notes: list[str]) -> list[Finding]:
+    from cutile_sim.tileiras import compile_bytecode, find_tileiras
+
+    if arch is None or bytecode is None or program == "never":
+        return []
+    found = find_tileiras() if program == "auto" else program
+    if found is None:
+        notes.append(f"not compiled for {arch}: tileiras is not installed (pip install 'cuda-tile[tileiras]')")
+        return []
+    complaints = compile_bytecode(found, bytecode, arch)
+    if all(c.severity == "warning" for c in complaints):
+        notes.append(f"tileiras compiles it for {arch}")
+    return [
+        Finding("error" if c.severity == "error" else "warning", "tileiras", c.message, c.location) for c in complaints
+    ]

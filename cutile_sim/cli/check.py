@@ -1,0 +1,111 @@
+"""`cutile-sim check`: compile and verify kernels without running them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cutile_sim.check import CheckReport
+from cutile_sim.check import check as check_kernel
+from cutile_sim.cli.output import FINDINGS, USAGE, json_option, location_fields, nearest, print_json
+from cutile_sim.cli.specs import split_argument
+from cutile_sim.cli.targets import MissingArgumentsError, Target, argument_options, open_all
+from cutile_sim.errors import UsageError
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What became of one kernel: a report, or the reason why there is none."""
+
+    target: Target
+    report: CheckReport | None
+    reason: str = ""
+
+
+@click.command()
+@click.argument("files", metavar="FILE[::KERNEL]...", nargs=-1, required=True)
+@argument_options
+@click.option(
+    "--arch", metavar="GPU", help="Compile for this GPU, such as sm_90; with tileiras too where it is installed."
+)
+@json_option
+def check(files: tuple[str, ...], specs: tuple[str, ...], seed: int, arch: str | None, as_json: bool) -> None:
+    """Compile and verify without running.
+
+    Takes all kernels of the files.
+    Arguments come from inputs_KERNEL() or inputs() in the file and from --arg. A kernel that gets none cannot be
+    compiled: it is reported as not checked. Exit code 1 if anything is wrong, 2 if in one of the files no kernel could
+    be checked.
+
+    \b
+    Example:
+      cutile-sim check examples/*.py --arch sm_90
+    """
+    groups = [open_all(file) for file in files]
+    _refuse_unused(specs, [target for group in groups for target in group])
+    outcomes = [[_check_one(target, specs, seed, arch) for target in group] for group in groups]
+    flat = [outcome for group in outcomes for outcome in group]
+    if as_json:
+        print_json({"kernels": [_fields(outcome) for outcome in flat]})
+    else:
+        _print(flat)
+    if any(outcome.report is not None and not outcome.report.ok for outcome in flat):
+        raise click.exceptions.Exit(FINDINGS)
+    if any(all(outcome.report is None for outcome in group) for group in outcomes):
+        raise click.exceptions.Exit(USAGE)
+
+
+def _check_one(target: Target, specs: Sequence[str], seed: int, arch: str | None) -> _Outcome:
+    names = target.parameter_names
+    if names is None:
+        content = Path(target.label.partition("::")[0]).read_bytes()
+        return _Outcome(target, check_kernel(content, arch=arch))
+    try:
+        given = target.arguments([spec for spec in specs if split_argument(spec)[0] in names], seed)
+    except MissingArgumentsError as error:
+        return _Outcome(target, None, error.reason)
+    return _Outcome(target, check_kernel(target.kernel, *given.values.values(), arch=arch))
+
+
+def _refuse_unused(specs: Sequence[str], targets: Sequence[Target]) -> None:
+    """Raise UsageError for an argument that no kernel takes."""
+    known = {name for target in targets for name in target.parameter_names or ()}
+    for spec in specs:
+        name, _ = split_argument(spec)
+        if name not in known:
+            raise UsageError(f"no kernel has a parameter {name!r}{nearest(name, known)}")
+
+
+def _print(outcomes: Sequence[_Outcome]) -> None:
+    for outcome in outcomes:
+        label, report = outcome.target.label, outcome.report
+        if report is None:
+            click.echo(f"{label}: NOT CHECKED: {outcome.reason}")
+            continue
+        click.echo(f"{label}: " + ("ok" if report.ok else f"{len(report.findings)} finding(s)"))
+        for finding in report.findings:
+            click.echo(str(finding))
+        for note in report.notes:
+            click.echo(f"  {note}")
+    checked = [outcome.report for outcome in outcomes if outcome.report is not None]
+    bad = sum(not report.ok for report in checked)
+    click.echo(f"{len(checked)} checked, {bad} with findings, {len(outcomes) - len(checked)} not checked")
+
+
+def _fields(outcome: _Outcome) -> dict[str, Any]:
+    report = outcome.report
+    return {
+        "kernel": outcome.target.label,
+        "checked": report is not None,
+        "reason": outcome.reason or None,
+        "ok": report.ok if report is not None else None,
+        "findings": [
+            {"severity": f.severity, "rule": f.rule, "message": f.message, **location_fields(f.location)}
+            for f in (report.findings if report is not None else ())
+        ],
+        "notes": list(report.notes) if report is not None else [],
+    }

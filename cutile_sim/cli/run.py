@@ -1,0 +1,215 @@
+"""`cutile-sim run`: run a kernel over a grid, and show what it wrote."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import click
+import numpy as np
+
+from cutile_sim.api import FILLS, simulate
+from cutile_sim.cli.output import FINDINGS, json_option, nearest, print_json
+from cutile_sim.cli.specs import make_arguments
+from cutile_sim.cli.targets import Target, argument_options, open_one
+from cutile_sim.cli.written import Comparison, compare, expect_writable, host_array, named_arrays, save, summarize
+from cutile_sim.engine.machine import Limits
+from cutile_sim.errors import UsageError
+from cutile_sim.launch import LaunchResult, check_grid
+
+SHOW_PROGRESS_AFTER_SECONDS = 1.0
+
+
+def parse_grid(text: str) -> tuple[int, int, int]:
+    """A grid as it stands on the command line: `64`, `4,4` or `4,4,2`. Raises UsageError for any other text."""
+    try:
+        parts = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(f"--grid {text}: write one to three whole numbers, such as 64 or 4,4") from None
+    return check_grid(parts)
+
+
+@click.command()
+@click.argument("target", metavar="FILE[::KERNEL]")
+@click.option("--grid", "grid_text", metavar="X[,Y[,Z]]", help="Blocks along x, y and z.")
+@argument_options
+@click.option("--arch", metavar="GPU", help="Compile for this GPU, such as sm_90.")
+@click.option(
+    "--undetermined",
+    type=click.Choice(FILLS),
+    default="sentinel",
+    show_default=True,
+    help="What undetermined lanes hold: NaN and 0x5a bytes, zeros, or NaN and ones.",
+)
+@click.option(
+    "--step-limit", type=click.IntRange(1), default=Limits.steps, help="Instructions until a launch is stopped."
+)
+@click.option("--time-limit", type=click.FloatRange(0, min_open=True), help="Seconds until the launch is stopped.")
+@click.option("--batch", "batch_blocks", type=click.IntRange(1), help="About how many blocks run in step.")
+@click.option("--save", "save_path", metavar="OUT.npz", help="Save the arrays that were written.")
+@click.option(
+    "--expect", "expected", multiple=True, metavar="NAME=SPEC", help="Compare an array; exit 1 if it differs."
+)
+@click.option("--rtol", type=click.FloatRange(0), default=0.0, help="Relative tolerance of --expect.  [default: 0]")
+@click.option("--atol", type=click.FloatRange(0), default=0.0, help="Absolute tolerance of --expect.  [default: 0]")
+@json_option
+def run(
+    target: str,
+    grid_text: str | None,
+    specs: tuple[str, ...],
+    seed: int,
+    arch: str | None,
+    undetermined: str,
+    step_limit: int,
+    time_limit: float | None,
+    batch_blocks: int | None,
+    save_path: str | None,
+    expected: tuple[str, ...],
+    rtol: float,
+    atol: float,
+    as_json: bool,
+) -> None:
+    """Run a kernel and show what it wrote.
+
+    Arguments come from the function inputs() in the file, and from --arg, which wins. If the file has a function
+    check(args), it is called after the run and may raise AssertionError.
+
+    \b
+    SPEC is one of:
+      rand:f32[256,256]      standard normal floats, small integers; seeded by --seed and the name
+      zeros:bf16[4,4]  ones:i32[8]  arange:u8[16]  full(3):f16[2,2]
+      data.npy  data.npy:bf16
+      7  -1.5  true
+      [rand:f32[4], ones:f32[4]] for a list of arrays, (1, 2) for a tuple
+
+    \b
+    Example:
+      cutile-sim run add.py --grid 4 --arg x=rand:f32[64] --arg y=zeros:f32[64] --arg TILE=16
+    """
+    if save_path is not None:
+        expect_writable(save_path)
+    kernel = open_one(target)
+    arguments = kernel.arguments(specs, seed)
+    if grid_text is None and arguments.grid is None:
+        raise UsageError("how many blocks? Give --grid, such as --grid 4,4, or a grid in the dict of inputs()")
+    grid = check_grid(arguments.grid) if grid_text is None else parse_grid(grid_text)
+    arrays = {name: host_array(name, value) for name, value in named_arrays(arguments.values).items()}
+    wanted = _expectations(expected, arrays, seed)
+    kernel.compile(arguments, arch)  # so that the time below is that of the run
+    progress = _Progress(math.prod(grid))
+    started = time.perf_counter()
+    try:
+        result = simulate(
+            kernel.kernel,
+            grid,
+            *arguments.values.values(),
+            arch=arch,
+            undetermined=undetermined,
+            step_limit=step_limit,
+            time_limit=time_limit,
+            batch_blocks=batch_blocks,
+            echo=not as_json,
+            progress=progress.update,
+        )
+    finally:
+        progress.close()
+    seconds = time.perf_counter() - started
+    written = {kernel.shown_name(name): arrays[kernel.shown_name(name)] for name in result.written}
+    if save_path is not None:
+        save(save_path, written)
+    comparisons = [compare(name, arrays[name], value, rtol, atol) for name, value in wanted.items()]
+    failure = kernel.run_check(arguments.values)
+    if as_json:
+        print_json(_fields(kernel, grid, result, seconds, written, comparisons, failure))
+    else:
+        _print(grid, result, seconds, written, comparisons, failure)
+    if failure or any(c.problem for c in comparisons):
+        raise click.exceptions.Exit(FINDINGS)
+
+
+def _expectations(texts: tuple[str, ...], arrays: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
+    wanted: dict[str, np.ndarray] = {}
+    for name, value in make_arguments(texts, seed, option="--expect").items():
+        if name not in arrays:
+            raise UsageError(f"--expect {name}: there is no such array{nearest(name, arrays)}")
+        if isinstance(value, (list, tuple)):
+            raise UsageError(f"--expect {name}: expect one array or number, and name the item: {name}[0]=...")
+        wanted[name] = np.asarray(value)
+    return wanted
+
+
+def _print(
+    grid: tuple[int, int, int],
+    result: LaunchResult,
+    seconds: float,
+    written: Mapping[str, np.ndarray],
+    comparisons: list[Comparison],
+    failure: str | None,
+) -> None:
+    if result.printed and not result.printed.endswith("\n"):
+        click.echo()
+    for name, array in written.items():
+        click.echo(str(summarize(name, array)))
+    if not written:
+        click.echo("no array was written")
+    click.echo(
+        f"{result.blocks:,} blocks ({', '.join(map(str, grid))}), {result.operations:,} operations,"
+        f" {result.bytes_loaded:,} bytes loaded, {result.bytes_stored:,} stored, {seconds:.3g} s"
+    )
+    for warning in result.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    for comparison in comparisons:
+        click.echo(f"expect {comparison}", err=bool(comparison.problem))
+    if failure is not None:
+        click.echo(f"check: {failure}" if failure else "check: ok", err=bool(failure))
+
+
+def _fields(
+    kernel: Target,
+    grid: tuple[int, int, int],
+    result: LaunchResult,
+    seconds: float,
+    written: Mapping[str, np.ndarray],
+    comparisons: list[Comparison],
+    failure: str | None,
+) -> dict[str, Any]:
+    return {
+        "kernel": kernel.name,
+        "grid": list(grid),
+        "printed": result.printed,
+        "written": [summarize(name, array).fields() for name, array in written.items()],
+        "blocks": result.blocks,
+        "operations": result.operations,
+        "bytes_loaded": result.bytes_loaded,
+        "bytes_stored": result.bytes_stored,
+        "seconds": seconds,
+        "warnings": list(result.warnings),
+        "expect": [{"name": c.name, "ok": not c.problem, "problem": c.problem or None} for c in comparisons],
+        "check": None if failure is None else {"ok": not failure, "problem": failure or None},
+    }
+
+
+class _Progress:
+    """A bar of finished blocks on standard error, if that is a terminal and the run takes a while."""
+
+    def __init__(self, blocks: int) -> None:
+        self.blocks = blocks
+        self.shown = 0
+        self.bar: Any = None
+        self.due = time.perf_counter() + SHOW_PROGRESS_AFTER_SECONDS if sys.stderr.isatty() else math.inf
+
+    def update(self, finished: int) -> None:
+        if self.bar is None:
+            if time.perf_counter() < self.due:
+                return
+            self.bar = click.progressbar(length=self.blocks, label="blocks", file=sys.stderr)
+            self.bar.__enter__()
+        self.bar.update(finished - self.shown)
+        self.shown = finished
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.__exit__(None, None, None)
