@@ -5,6 +5,7 @@ result = simulate(kernel, grid, *args)      # arrays are written in place, as by
 """
 
 from cutile_sim.api import load, simulate
+from cutile_sim.checker import CheckReport, Finding, check
 from cutile_sim.errors import (
     AssertionFailedError,
     BudgetExceededError,
@@ -26,8 +27,10 @@ __version__ = "0.1.0"
 __all__ = [
     "AssertionFailedError",
     "BudgetExceededError",
+    "CheckReport",
     "CutileSimError",
     "DecodeError",
+    "Finding",
     "InternalError",
     "KernelError",
     "LaunchResult",
@@ -37,6 +40,7 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "VerifyError",
+    "check",
     "load",
     "simulate",
 ]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TextIO
+
+import numpy as np
 
 from cutile_sim.engine.context import Fill
 from cutile_sim.engine.machine import Limits
@@ -37,9 +39,7 @@ def entry_of(module: Module, name: str | None = None) -> Function:
         for function in entries:
             if function.name == name:
                 return function
-        raise UsageError(
-            f"the module has no kernel {name!r}; it has {', '.join(f.name for f in entries) or 'none'}"
-        )
+        raise UsageError(f"the module has no kernel {name!r}; it has {', '.join(f.name for f in entries) or 'none'}")
     if len(entries) != 1:
         raise UsageError(
             f"the module has {len(entries)} kernels"
@@ -57,6 +57,18 @@ def _fill(undetermined: str) -> Fill:
 def _check_positive(option: str, number: float | None) -> None:
     if number is not None and not number > 0:
         raise UsageError(f"{option} must be more than 0, not {number!r}")
+
+
+def _plain_numbers(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[str]]:
+    """Arguments with NumPy scalars as Python numbers, and a warning for each: `ct.launch` takes none but float64."""
+    if not any(isinstance(a, np.generic) for a in args):
+        return tuple(args), []
+    warnings = [
+        f"argument {i} is a NumPy {a.dtype}, taken as a Python number: ct.launch would refuse it, pass {a.item()!r}"
+        for i, a in enumerate(args)
+        if isinstance(a, np.generic) and not isinstance(a, float)
+    ]
+    return tuple(a.item() if isinstance(a, np.generic) else a for a in args), warnings
 
 
 def simulate(
@@ -77,7 +89,8 @@ def simulate(
     Args:
         kernel: A `@ct.kernel`, or bytecode decoded by `load`.
         grid: Blocks along x, y, z: an integer or a tuple of up to three.
-        args: What the kernel takes: NumPy arrays, CPU tensors, or anything with `__array_interface__` or DLPack; numbers;
+        args: What the kernel takes: NumPy arrays, CPU tensors, or anything with `__array_interface__` or DLPack; numbers
+            (NumPy scalars with a warning: `ct.launch` takes none);
             constants; tuples; lists of arrays. For bytecode an array stands for its pointer, shape and strides.
         arch: The GPU to compile for, such as "sm_90", so that the front-end's rules for it apply. None: any GPU.
         bytecode_version: Such as "13.3". None: the newest that both sides know.
@@ -104,6 +117,7 @@ def simulate(
     _check_positive("step_limit", step_limit)
     _check_positive("time_limit", time_limit)
     _check_positive("batch_blocks", batch_blocks)
+    args, warnings = _plain_numbers(args)
     if isinstance(kernel, Module):
         from cutile_sim.frontend.bytecode import bind_entry
 
@@ -131,4 +145,5 @@ def simulate(
         raise
     if stream and result.printed:
         stream.write(result.printed)
+    result.warnings = (*warnings, *result.warnings)
     return result

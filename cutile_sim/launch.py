@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from cutile_sim.frontend.arrays import ArrayArg
 from cutile_sim.frontend.params import LaunchParam, ListBuffer, PointerParam, ScalarParam
 from cutile_sim.memory.space import AddressSpace, Allocation, Extent
 from cutile_sim.overlap import check_outputs
-from cutile_sim.tileir.core import Function, Module
+from cutile_sim.tileir.core import Function, Global, Module
 from cutile_sim.tileir.verify import verify
 from ir_passes.memory_roots import writable_parameters, written_parameters
 
@@ -57,19 +57,20 @@ class Program:
     None where it may be any.
     """
 
-    module: Module
-    function: Function
+    name: str
     plan: Plan
+    initial: Mapping[str, Global]
     written: frozenset[int]
     writable: frozenset[int] | None
     globals: dict[str, np.ndarray] = field(default_factory=dict)
 
     def reset_globals(self) -> None:
         """Give the globals the values the module is loaded with: a GPU forgets a module whose launch has failed."""
-        for item in self.module.globals.values():
+        for item in self.initial.values():
             self.globals[item.name][...] = np.frombuffer(item.data, np.uint8)
 
 
+# No program refers back to its function, or none would ever be freed.
 _programs: weakref.WeakKeyDictionary[Function, Program] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
@@ -84,9 +85,9 @@ def program_of(module: Module, function: Function) -> Program:
                 raise problems[0]
             data = {g.name: np.frombuffer(g.data, np.uint8).copy() for g in module.globals.values()}
             program = _programs[function] = Program(
-                module,
-                function,
+                function.name,
                 make_plan(function),
+                module.globals,
                 written_parameters(function),
                 writable_parameters(function),
                 data,
@@ -108,9 +109,7 @@ def check_grid(grid: Any) -> tuple[int, int, int]:
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
             raise UsageError(f"the grid's {axis} is {n!r}, not an integer")
         if n < 1:
-            raise UsageError(
-                f"the grid's {axis} is {n}: a launch needs at least one block along each dimension"
-            )
+            raise UsageError(f"the grid's {axis} is {n}: a launch needs at least one block along each dimension")
         if n > limit:
             raise UsageError(f"the grid's {axis} is {n:,}, past CUDA's limit of {limit:,}")
     x, y, z = (*map(int, parts), 1, 1, 1)[:3]
@@ -143,10 +142,9 @@ def launch(
         values.append(_value(space, param, named))
         if program.writable is None or position in program.writable:
             may_be_written.update(name for name, _, _ in named[known:])
-    function = program.function
-    if len(values) != len(function.parameters):
+    if len(values) != len(program.plan.parameters):
         raise UsageError(
-            f"kernel {function.name} takes {len(function.parameters)} launch parameters, not {len(values)}"
+            f"kernel {program.name} takes {len(program.plan.parameters)} launch parameters, not {len(values)}"
         )
     cx = Context(space, grid, fill)
     for name, data in program.globals.items():
@@ -176,9 +174,7 @@ def _text(cx: Context) -> str:
     return "".join(text for _, text in sorted(cx.printed, key=lambda item: item[0]))
 
 
-def _value(
-    space: AddressSpace, param: LaunchParam, named: list[tuple[str, Allocation, Extent]]
-) -> np.ndarray:
+def _value(space: AddressSpace, param: LaunchParam, named: list[tuple[str, Allocation, Extent]]) -> np.ndarray:
     """The value of one launch parameter: a scalar, the same for all blocks."""
     if isinstance(param, ScalarParam):
         return np.full((1, 1, 1), param.value).astype(param.element.carrier)

@@ -15,10 +15,10 @@ ROOT = Path(__file__).resolve().parents[1]
 # For each part of the packages, what it may import besides itself, errors and source. The longest prefix of a module's
 # name decides which part it belongs to, and an entry on the right allows all that lies below it.
 ARROWS: dict[str, tuple[str, ...]] = {
-    "cutile_sim": ("cutile_sim.api", "cutile_sim.check", "cutile_sim.launch"),
+    "cutile_sim": ("cutile_sim.api", "cutile_sim.checker", "cutile_sim.launch"),
     "cutile_sim.cli": ("cutile_sim", "ir_passes"),
     "cutile_sim.api": ("cutile_sim.frontend", "cutile_sim.launch", "cutile_sim.engine", "cutile_sim.tileir"),
-    "cutile_sim.check": (
+    "cutile_sim.checker": (
         "cutile_sim.frontend",
         "cutile_sim.tileir",
         "cutile_sim.tileiras",

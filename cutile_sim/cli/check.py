@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from cutile_sim.check import CheckReport
-from cutile_sim.check import check as check_kernel
+from cutile_sim.checker import CheckReport
+from cutile_sim.checker import check as check_kernel
 from cutile_sim.cli.output import FINDINGS, USAGE, json_option, location_fields, nearest, print_json
 from cutile_sim.cli.specs import split_argument
 from cutile_sim.cli.targets import MissingArgumentsError, Target, argument_options, open_all

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from cutile_sim import __version__
-from cutile_sim.check import compile_finding
+from cutile_sim.checker import compile_finding
 from cutile_sim.cli.check import check
 from cutile_sim.cli.ir import ir
 from cutile_sim.cli.ops import ops

@@ -117,7 +117,7 @@ def run(
     finally:
         progress.close()
     seconds = time.perf_counter() - started
-    written = {kernel.shown_name(name): arrays[kernel.shown_name(name)] for name in result.written}
+    written = {name: arrays[name] for name in result.written}
     if save_path is not None:
         save(save_path, written)
     comparisons = [compare(name, arrays[name], value, rtol, atol) for name, value in wanted.items()]

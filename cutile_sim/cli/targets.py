@@ -145,10 +145,6 @@ class Target:
             return (str(error).strip() or "the assertion failed") + (f"\n{where}" if where else "")
         return ""
 
-    def shown_name(self, name: str) -> str:
-        """The name on the command line of an array that a launch calls `name`."""
-        return name if self.file is not None else name.replace("argument ", "arg")
-
     def _function(self, kind: str) -> tuple[Callable[..., Any] | None, str]:
         """The file's function of that kind for this kernel, with its title for messages."""
         for name in (f"{kind}_{self.name}", kind):

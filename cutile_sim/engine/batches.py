@@ -14,9 +14,7 @@ MAX_BLOCKS = 1 << 16
 """The most blocks in a batch: bounds what scalars cost."""
 
 
-def batch_shape(
-    grid: tuple[int, int, int], bytes_per_block: int, blocks: int | None = None
-) -> tuple[int, int, int]:
+def batch_shape(grid: tuple[int, int, int], bytes_per_block: int, blocks: int | None = None) -> tuple[int, int, int]:
     """Blocks along x, y, z of a batch whose tiles fit the cache, or of about `blocks` blocks: whole rows first."""
     room = blocks or max(1, min(MAX_BLOCKS, CACHE_BYTES // max(bytes_per_block, 64)))
     x = min(grid[0], room)

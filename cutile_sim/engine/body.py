@@ -68,7 +68,7 @@ class BoundBody:
         results = tuple(slots[i] for i in body.results)
         for i, value in saved:
             slots[i] = value
-        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        shape = np.broadcast_shapes(*(a.shape for a in arrays), *(r.shape for r in results))
         return tuple(np.broadcast_to(r, shape) for r in results)
 
 

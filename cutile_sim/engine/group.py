@@ -136,10 +136,7 @@ def merge(groups: list[Group]) -> Group:
 
     ids = list(first.ids)
     if axis is None:
-        ids = [
-            np.concatenate([_as_list(g.ids[a], g.shape) for g in groups], axis=2)[:, :, order]
-            for a in range(3)
-        ]
+        ids = [np.concatenate([_as_list(g.ids[a], g.shape) for g in groups], axis=2)[:, :, order] for a in range(3)]
     else:
         ids[axis] = np.concatenate([g.ids[axis] for g in groups], axis=axis).take(order, axis=axis)
     slots = [join(list(values)) for values in zip(*(g.slots for g in groups), strict=True)]
@@ -184,9 +181,7 @@ def _common_axis(groups: list[Group]) -> int | None:
 def _concatenate(arrays: list[np.ndarray], groups: list[Group], axis: int | None) -> np.ndarray:
     if axis is None:
         return np.concatenate([_as_list(a, g.shape) for a, g in zip(arrays, groups, strict=True)], axis=2)
-    batch = np.broadcast_shapes(
-        *(tuple(1 if a == axis else n for a, n in enumerate(v.shape[:3])) for v in arrays)
-    )
+    batch = np.broadcast_shapes(*(tuple(1 if a == axis else n for a, n in enumerate(v.shape[:3])) for v in arrays))
     spread = []
     for array, group in zip(arrays, groups, strict=True):
         shape = list(batch)

@@ -53,7 +53,7 @@ class Machine:
 
         Raises KernelError subclasses for what the kernel did wrong, with operation, block and lane.
         """
-        for value, given in zip(self.plan.function.parameters, parameters, strict=True):
+        for value, given in zip(self.plan.parameters, parameters, strict=True):
             self.slots[value.index] = given
         with np.errstate(all="ignore"):
             self._prologue()

@@ -79,7 +79,7 @@ class Plan:
         peak_bytes: The most bytes of block-dependent tiles that live at once in one block, for sizing batches.
     """
 
-    function: Function
+    parameters: tuple[Value, ...]
     prologue: Run
     code: list[Instruction]
     slot_count: int
@@ -102,9 +102,7 @@ def make_plan(function: Function) -> Plan:
     """Lay out a function. Raises UnsupportedError, with the line, for an operation that cannot be simulated."""
     for op in function.walk():
         if op.spec.meaning.unsupported:
-            raise UnsupportedError(
-                f"{op.name} cannot run here: {op.spec.meaning.unsupported}", location=op.location
-            )
+            raise UnsupportedError(f"{op.name} cannot run here: {op.spec.meaning.unsupported}", location=op.location)
     return _Planner(function).plan()
 
 
@@ -128,7 +126,7 @@ class _Planner:
         self._region(self.function.body, _Targets())
         self._emit(Halt())
         peak = self._releases()
-        return Plan(self.function, self.prologue, self.code, self.slot_count, peak)
+        return Plan(self.function.parameters, self.prologue, self.code, self.slot_count, peak)
 
     # Emission
 
@@ -449,9 +447,7 @@ def op_step(op: Op, used: set[Value]) -> Step:
 
     def fetch(slots: list[Any]) -> list[Any]:
         return [
-            tuple(slots[x.index] for x in v)
-            if isinstance(v, tuple)
-            else (None if v is None else slots[v.index])
+            tuple(slots[x.index] for x in v) if isinstance(v, tuple) else (None if v is None else slots[v.index])
             for v in operands
         ]
 

@@ -26,7 +26,7 @@ def bind_entry(function: Function, args: Sequence[Any]) -> list[LaunchParam]:
         if isinstance(arg, (bool, int, float, np.generic)):
             params.append(_scalar(arg, types, len(params), position))
             continue
-        array = read_array(arg, f"argument {position}")
+        array = read_array(arg, f"arg{position}")
         _expect_pointer(array.element, types, len(params), position)
         params.append(PointerParam(array))
         for number in (*array.shape, *array.strides_elems):
@@ -41,7 +41,7 @@ def bind_entry(function: Function, args: Sequence[Any]) -> list[LaunchParam]:
 
 def _type_at(types: list[Any], at: int, position: int) -> TileType:
     if at >= len(types):
-        raise UsageError(f"argument {position} is one too many: the kernel takes {len(types)} flat parameters")
+        raise UsageError(f"arg{position} is one too many: the kernel takes {len(types)} flat parameters")
     kind = types[at]
     assert isinstance(kind, TileType)
     return kind
@@ -50,10 +50,10 @@ def _type_at(types: list[Any], at: int, position: int) -> TileType:
 def _expect_pointer(element: ElementType, types: list[Any], at: int, position: int) -> None:
     kind = _type_at(types, at, position)
     if not isinstance(kind.element, PointerType):
-        raise UsageError(f"argument {position} is an array, but flat parameter {at} of the kernel is a {kind}")
+        raise UsageError(f"arg{position} is an array, but flat parameter {at} of the kernel is a {kind}")
     if kind.element.pointee is not element:
         raise UsageError(
-            f"argument {position} is an array of {element.name}, but flat parameter {at} points to {kind.element.pointee.name}"
+            f"arg{position} is an array of {element.name}, but flat parameter {at} points to {kind.element.pointee.name}"
         )
 
 
@@ -61,13 +61,13 @@ def _scalar(value: Any, types: list[Any], at: int, position: int) -> ScalarParam
     kind = _type_at(types, at, position)
     element = kind.element
     if not isinstance(element, ElementType):
-        raise UsageError(f"argument {position} gives a number where flat parameter {at} of the kernel is a {kind}")
+        raise UsageError(f"arg{position} gives a number where flat parameter {at} of the kernel is a {kind}")
     if element.is_integer:
         if isinstance(value, (float, np.floating)):
-            raise UsageError(f"argument {position} is {value!r}, but flat parameter {at} of the kernel is a {kind}")
+            raise UsageError(f"arg{position} is {value!r}, but flat parameter {at} of the kernel is a {kind}")
         low, high = -(1 << (element.width_bits - 1)), (1 << element.width_bits) - 1
         if element.width_bits > 1 and not low <= int(value) <= high:
-            raise UsageError(f"argument {position} is {value}, which does not fit {element.name}")
+            raise UsageError(f"arg{position} is {value}, which does not fit {element.name}")
         wrapped = int(value) & high
         if element.width_bits > 1 and wrapped > -low - 1:
             wrapped -= high + 1

@@ -10,7 +10,6 @@ from cutile_sim.dtypes import ElementType
 from cutile_sim.errors import KernelError, MisalignedError, OutOfBoundsError, ReadOnlyError
 from cutile_sim.memory.space import SLOT_BITS, AddressSpace, Allocation
 
-
 NEVER_SET = int.from_bytes(b"\x5a" * 8, "little")
 """An undetermined 64-bit integer, taken for an address."""
 
@@ -82,9 +81,7 @@ def _index_of(element: int, shape: tuple[int, ...], strides_elems: tuple[int, ..
     return tuple(index) if rest == 0 else None
 
 
-def _fault(
-    space: AddressSpace, addresses: np.ndarray, bad: np.ndarray, size_bytes: int, verb: str
-) -> LaneFault:
+def _fault(space: AddressSpace, addresses: np.ndarray, bad: np.ndarray, size_bytes: int, verb: str) -> LaneFault:
     position = tuple(int(i) for i in np.argwhere(bad)[0])
     place = describe_address(space, int(addresses[position]), size_bytes)
     more = int(np.count_nonzero(bad)) - 1
@@ -100,9 +97,7 @@ def misaligned(
     place = describe_address(space, address, size)
     if space.find(address) is None:
         return LaneFault(OutOfBoundsError, f"{verb} outside memory: {place}", position)
-    return LaneFault(
-        MisalignedError, f"{verb} of {element.name} at {place} is not aligned to {size} bytes", position
-    )
+    return LaneFault(MisalignedError, f"{verb} of {element.name} at {place} is not aligned to {size} bytes", position)
 
 
 def _held(allocation: Allocation, offsets_bytes: np.ndarray) -> np.ndarray:
@@ -140,9 +135,7 @@ def check_writeable(allocation: Allocation, first_byte: int, position: tuple[int
     holders = [e for e in allocation.extents if e.first_byte <= first_byte < e.end_byte]
     if not allocation.data.flags.writeable or (holders and not any(e.writeable for e in holders)):
         name = f"array '{holders[0].name}'" if holders else allocation.name
-        raise LaneFault(
-            ReadOnlyError, f"store into {name}, which is read-only: pass a writeable array", position
-        )
+        raise LaneFault(ReadOnlyError, f"store into {name}, which is read-only: pass a writeable array", position)
     mark_written(allocation)
 
 
@@ -185,9 +178,7 @@ def parts(
         yield allocation, lanes, offsets[lanes] // size
 
 
-def gather(
-    space: AddressSpace, addresses: np.ndarray, element: ElementType, mask: np.ndarray | None
-) -> np.ndarray:
+def gather(space: AddressSpace, addresses: np.ndarray, element: ElementType, mask: np.ndarray | None) -> np.ndarray:
     """Read one item a lane, in storage form. `addresses` int64; `mask` has its shape, or is None.
 
     Lanes that are masked off hold zeros. Raises LaneFault for a lane outside memory or misaligned.

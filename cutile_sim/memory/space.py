@@ -130,9 +130,7 @@ class AddressSpace:
         self._next_slot += slots
         return allocation
 
-    def map_host(
-        self, host_address: int, size_bytes: int, name: str, *, writeable: bool, owner: object
-    ) -> Allocation:
+    def map_host(self, host_address: int, size_bytes: int, name: str, *, writeable: bool, owner: object) -> Allocation:
         """Map host memory in place. Mapping the same memory twice gives the same allocation."""
         key = (host_address, size_bytes)
         allocation = self._by_host.get(key)

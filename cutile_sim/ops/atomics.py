@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cutile_sim.dtypes import ElementType, to_carrier, to_storage
+from cutile_sim.dtypes import F32, ElementType, to_carrier, to_storage
 from cutile_sim.engine.context import Context
 from cutile_sim.engine.values import TileView
 from cutile_sim.memory.access import check_written, parts
@@ -15,7 +15,7 @@ from cutile_sim.ops.locate import Edge, Lanes, Window, locate
 from cutile_sim.ops.memory import pointee
 from cutile_sim.ops.registry import implements
 from cutile_sim.optable.encoding import AtomicRMWMode
-from cutile_sim.rounding import round_to
+from cutile_sim.rounding import flush, round_to
 
 ORDER = ("token", "memory_ordering_semantics", "memory_scope")
 Update = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -29,8 +29,8 @@ def update_of(mode: AtomicRMWMode, element: ElementType) -> Update:
         return lambda old, arg: function(old.view(kind), arg.view(kind)).view(old.dtype)
 
     def add_float(old: np.ndarray, arg: np.ndarray) -> np.ndarray:
-        total = to_carrier(old, element) + to_carrier(arg, element)
-        return to_storage(round_to(total, element) if element.is_narrow else total, element)
+        total = _flushed(to_carrier(old, element), element) + _flushed(to_carrier(arg, element), element)
+        return to_storage(_flushed(round_to(total, element) if element.is_narrow else total, element), element)
 
     table: dict[AtomicRMWMode, Update] = {
         AtomicRMWMode.AND: np.bitwise_and,
@@ -47,6 +47,11 @@ def update_of(mode: AtomicRMWMode, element: ElementType) -> Update:
     return table[mode]
 
 
+def _flushed(values: np.ndarray, element: ElementType) -> np.ndarray:
+    """Subnormals as zeros where the GPU's adder takes them so: float32 alone (GPU recording; the IR's own note)."""
+    return flush(values, element) if element is F32 else values
+
+
 _BULK: dict[AtomicRMWMode, np.ufunc] = {
     AtomicRMWMode.AND: np.bitwise_and,
     AtomicRMWMode.OR: np.bitwise_or,
@@ -57,9 +62,7 @@ _BULK: dict[AtomicRMWMode, np.ufunc] = {
 }
 
 
-def _in_turn(
-    flat: np.ndarray, items: np.ndarray, turn: Callable[[np.ndarray, np.ndarray], np.ndarray]
-) -> np.ndarray:
+def _in_turn(flat: np.ndarray, items: np.ndarray, turn: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
     """Old values, lane by lane, of updates that hit items more than once.
 
     `turn(items, lanes)` updates distinct items by the arguments of `lanes` and returns their old values. The first lanes of
@@ -110,7 +113,9 @@ def apply(
             bulk.at(flat, items, arg)
             return None
         if mode is AtomicRMWMode.ADDF and not element.is_narrow:
-            np.add.at(flat, items, arg)
+            np.add.at(flat, items, _flushed(arg, element))
+            if element is F32:
+                flat[items] = flush(flat[items], element)
             return None
     distinct = np.unique(items).size == items.size
     if distinct:
@@ -234,9 +239,7 @@ def atomic_red_view_tko(
 
 def _addresses(window: Window) -> np.ndarray:
     size = window.element.size_bytes
-    total: np.ndarray = np.full(
-        (1,) * len(window.shape), window.allocation.address + window.offset_bytes, np.int64
-    )
+    total: np.ndarray = np.full((1,) * len(window.shape), window.allocation.address + window.offset_bytes, np.int64)
     for axis, (n, stride) in enumerate(zip(window.shape, window.strides_elems, strict=True)):
         lanes = [1] * len(window.shape)
         lanes[axis] = n

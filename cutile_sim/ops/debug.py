@@ -39,9 +39,7 @@ def assert_(condition: np.ndarray, *, message: str, cx: Context) -> None:
             text = f"{place}: tile block: {list(block)}, position: {list(at)}: {message}\n"
             cx.printed.append((number, text))
     assert first is not None
-    raise AssertionFailedError(
-        f"assertion failed: {message}", location=location, block=first[0], lane=first[1] or None
-    )
+    raise AssertionFailedError(f"assertion failed: {message}", location=location, block=first[0], lane=first[1] or None)
 
 
 @implements("assume", ignores=("predicate",))

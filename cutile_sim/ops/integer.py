@@ -104,16 +104,13 @@ def divi(lhs: np.ndarray, rhs: np.ndarray, *, signedness: Signedness, rounding: 
 def remi(lhs: np.ndarray, rhs: np.ndarray, *, signedness: Signedness) -> np.ndarray:
     """Remainder of the division toward zero: its sign is that of `lhs`.
 
-    Numerics: exact. Undefined in Tile IR, and as on the GPU here: a zero divisor gives all ones (32 of them for an
-    unsigned i64 below 2**32, which is divided in 32 bits); the minimum modulo -1 gives 0.
+    Numerics: exact. Undefined in Tile IR, and as on the GPU here: a zero divisor gives all ones; the minimum modulo -1
+    gives 0.
     """
     a, b = as_signedness(lhs, signedness), as_signedness(rhs, signedness)
     remainder = np.fmod(a, b)
     if not b.all():
-        all_ones = ~np.zeros_like(remainder)
-        if remainder.dtype == np.uint64:
-            all_ones = np.where(a <= 0xFFFFFFFF, np.uint64(0xFFFFFFFF), all_ones)
-        np.copyto(remainder, all_ones, where=b == 0)
+        np.copyto(remainder, ~np.zeros_like(remainder), where=b == 0)
     return to_carrier_of(remainder, lhs)
 
 

@@ -85,11 +85,7 @@ class _Dim:
         return self.start + sum(min(0, k * (n - 1)) for k, n in zip(self.steps, self.counts, strict=True))
 
     def end(self) -> int:
-        return (
-            self.start
-            + self.tile
-            + sum(max(0, k * (n - 1)) for k, n in zip(self.steps, self.counts, strict=True))
-        )
+        return self.start + self.tile + sum(max(0, k * (n - 1)) for k, n in zip(self.steps, self.counts, strict=True))
 
     def is_inside(self) -> bool:
         return self.first() >= 0 and self.end() <= self.extent
@@ -149,7 +145,7 @@ def _affine(index: np.ndarray) -> tuple[int, tuple[int, int, int]] | None:
             continue
         row = np.moveaxis(index, axis, 0)[:, 0, 0]
         steps.append(int(row[1]) - first)
-    grid = first
+    grid: int | np.ndarray = first
     for axis, (n, step) in enumerate(zip(index.shape, steps, strict=True)):
         if n > 1:
             shape = [1, 1, 1]
@@ -229,9 +225,7 @@ def _checked(
     position = (0,) * len(shape)
     if address % size:
         raise misaligned(space, address, element, verb, position)
-    if allocation is None or not check_range(
-        allocation, low - allocation.address, high + size - allocation.address
-    ):
+    if allocation is None or not check_range(allocation, low - allocation.address, high + size - allocation.address):
         _raise_outside(space, address, shape, strides, size, verb)
     assert allocation is not None
     return Window(allocation, address - allocation.address, shape, strides, element)
@@ -245,9 +239,7 @@ def _raise_outside(
         position = np.unravel_index(flat, shape)
         at = address + size * sum(int(p) * s for p, s in zip(position, strides, strict=True))
         allocation = space.find(at)
-        if allocation is None or not check_range(
-            allocation, at - allocation.address, at - allocation.address + size
-        ):
+        if allocation is None or not check_range(allocation, at - allocation.address, at - allocation.address + size):
             raise LaneFault(
                 OutOfBoundsError,
                 f"{verb} outside memory: {describe_address(space, at, size)}",
@@ -363,8 +355,6 @@ def _lanes(
             elements = np.where(inside, elements, 0)
         addresses = addresses + elements * _spread(tensor.strides_elems[d], rank) * size
     assert isinstance(addresses, np.ndarray)
-    bases = [
-        a.shape[:3] for a in (tensor.base, *tensor.shape, *tensor.strides_elems) if isinstance(a, np.ndarray)
-    ]
+    bases = [a.shape[:3] for a in (tensor.base, *tensor.shape, *tensor.strides_elems) if isinstance(a, np.ndarray)]
     shape = (*np.broadcast_shapes(_batch(index, batch), *bases), *view.type.tile_shape)
     return Lanes(np.broadcast_to(addresses, shape), None if valid is None else np.broadcast_to(valid, shape))

@@ -1,8 +1,8 @@
 """In which order an NVIDIA GPU combines the elements of a tile along one dimension.
 
 Tile IR leaves the order open, but a rounded sum shows it. Read off recordings of an H200: a block has 128 threads in 4
-warps of 32 lanes, over which the elements of a tile are spread. Of 30 shapes probed (24 for scans), scans
-agreed bit for bit in all, sums in all but (64, 2), (256, 16) and, for f64, (16, 256), along the first dimension.
+warps of 32 lanes, over which the elements of a tile are spread. Of 30 shapes probed (24 for scans), scans agreed bit
+for bit in all, sums in all but (64, 2), (256, 16) and, for f64, (16, 256), along the first dimension.
 """
 
 from __future__ import annotations

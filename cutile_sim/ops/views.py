@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from cutile_sim.dtypes import ElementType, to_carrier, to_storage
@@ -82,7 +84,7 @@ _PADDING = {
 }
 
 
-def padding_of(view: ViewType, cx: Context) -> object:
+def padding_of(view: ViewType, cx: Context) -> Any:
     """What lanes outside the tensor hold, in carrier form."""
     if view.padding is PaddingValue.MISSING:
         return cx.fill.value(view.tensor.element)

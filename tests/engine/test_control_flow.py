@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from cutile_sim import simulate
 from cutile_sim.engine.machine import Machine
 
@@ -204,4 +205,6 @@ def test_blocks_that_leave_a_loop_over_memory_at_different_turns_meet_again(step
             for _ in range(20):
                 acc = (acc * 3 + 1) % 1009
             assert got == acc
-    assert steps[2] - steps[1] == 2 * (steps[1] - steps[0]), "a turn of the loop costs the same for any number of blocks"
+    assert steps[2] - steps[1] == 2 * (steps[1] - steps[0]), (
+        "a turn of the loop costs the same for any number of blocks"
+    )

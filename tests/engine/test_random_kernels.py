@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutile_sim import simulate
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from cutile_sim import simulate
 
 pytestmark = pytest.mark.cutile
 

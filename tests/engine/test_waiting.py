@@ -6,6 +6,7 @@ import io
 
 import numpy as np
 import pytest
+
 from cutile_sim import BudgetExceededError, simulate
 from cutile_sim.errors import KernelError
 
@@ -157,9 +158,7 @@ def test_time_limit():
 @pytest.mark.parametrize("batch_blocks", BATCHES)
 def test_printing_under_the_lock_of_bytecode_13_1(batch_blocks):
     x = np.array([1, 2], np.int32)
-    expected = "".join(
-        f"block {i} {j} [1, 2]\n" + (f"one {j}\n" if i == 1 else "") for j in range(3) for i in range(4)
-    )
+    expected = "".join(f"block {i} {j} [1, 2]\n" + (f"one {j}\n" if i == 1 else "") for j in range(3) for i in range(4))
     for version in ("13.1", "13.4"):
         result = simulate(
             prints, (4, 3), x, bytecode_version=version, batch_blocks=batch_blocks, echo=(out := io.StringIO())

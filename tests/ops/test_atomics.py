@@ -8,9 +8,10 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
-from cutile_sim import simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from cutile_sim import simulate
 
 pytestmark = pytest.mark.cutile
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
+from collections.abc import Callable
 from fractions import Fraction
 from math import ceil, floor, trunc
 from pathlib import Path
@@ -112,6 +113,13 @@ def test_order_and_shift_right(case: tuple[int, list[list[int]]], signedness: Si
     assert bits_of(integer.shri(lhs, rhs, signedness=signedness), width_bits) == [s % top for s in shifted]
 
 
+ROUND: dict[RoundingMode, Callable[[Fraction], int]] = {
+    RoundingMode.ZERO: trunc,
+    RoundingMode.NEGATIVE_INF: floor,
+    RoundingMode.POSITIVE_INF: ceil,
+}
+
+
 @settings(max_examples=80, deadline=None)
 @given(operands(), st.sampled_from([SIGNED, UNSIGNED]))
 def test_division(case: tuple[int, list[list[int]]], signedness: Signedness) -> None:
@@ -124,11 +132,7 @@ def test_division(case: tuple[int, list[list[int]]], signedness: Signedness) -> 
         for x, y in zip(xs, ys, strict=True)
     ]
     with np.errstate(all="ignore"):
-        for mode, rounded in {
-            RoundingMode.ZERO: trunc,
-            RoundingMode.NEGATIVE_INF: floor,
-            RoundingMode.POSITIVE_INF: ceil,
-        }.items():
+        for mode, rounded in ROUND.items():
             got = integer.divi(lhs, rhs, signedness=signedness, rounding=mode)
             assert bits_of(got, width_bits) == [rounded(q) % top for q in exact]
         remainders = [

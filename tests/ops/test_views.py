@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cutile_sim import simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from cutile_sim import simulate
 
 pytestmark = pytest.mark.cutile
 

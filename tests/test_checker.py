@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cutile_sim.check import CheckReport, Finding, check
+from cutile_sim.checker import CheckReport, Finding, check
 from cutile_sim.errors import DecodeError, UsageError
 from cutile_sim.tileir.core import Location
 from cutile_sim.tileiras import find_tileiras
