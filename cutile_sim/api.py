@@ -89,8 +89,8 @@ def simulate(
     Args:
         kernel: A `@ct.kernel`, or bytecode decoded by `load`.
         grid: Blocks along x, y, z: an integer or a tuple of up to three.
-        args: What the kernel takes: NumPy arrays, CPU tensors, or anything with `__array_interface__` or DLPack; numbers
-            (NumPy scalars with a warning: `ct.launch` takes none);
+        args: What the kernel takes: NumPy arrays, CPU tensors, or anything with `__array_interface__` or DLPack;
+            numbers (NumPy scalars with a warning: `ct.launch` takes none);
             constants; tuples; lists of arrays. For bytecode an array stands for its pointer, shape and strides.
         arch: The GPU to compile for, such as "sm_90", so that the front-end's rules for it apply. None: any GPU.
         bytecode_version: Such as "13.3". None: the newest that both sides know.
@@ -98,7 +98,8 @@ def simulate(
             integers), "zero" or "ones".
         step_limit: Instructions after which a launch is taken to be endless.
         time_limit: Seconds after which the launch is stopped. None: never.
-        batch_blocks: About how many blocks to run in step. None: as many as fit the cache. The result does not depend on it.
+        batch_blocks: About how many blocks to run in step; the result does not depend on it. None: as many as fit the
+            cache.
         echo: Where the kernel's printed text goes: True is standard output, False nowhere.
         progress: Called with the number of finished blocks after each batch.
 

@@ -1,4 +1,4 @@
-"""Everything cutile_sim raises on purpose. The class says whose fault it is; the text says what, where, and what to do."""
+"""Everything cutile_sim raises on purpose: the class says whose fault it is, the text what, where and what to do."""
 
 from __future__ import annotations
 

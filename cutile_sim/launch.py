@@ -53,8 +53,8 @@ class LaunchResult:
 class Program:
     """A verified function with its plan, and the module's globals, which live as long as the program does.
 
-    `written` are the positions of the parameters that it certainly stores through, `writable` those it may store through,
-    None where it may be any.
+    `written` are the positions of the parameters that it certainly stores through, `writable` those it may store
+    through, None where it may be any.
     """
 
     name: str

@@ -81,7 +81,7 @@ def _as_array(array: ArrayArg) -> np.ndarray:
 
 
 def _repeats_elements(array: ArrayArg) -> bool:
-    """Whether two indices meet in one element. Where strides do not nest and there are too many to count, taken as no."""
+    """Whether two indices meet in one element. Taken as no where strides do not nest and indices are too many."""
     axes = sorted((s, n) for s, n in zip(array.strides_elems, array.shape, strict=True) if n != 1)
     count = math.prod(array.shape)
     if count < 2 or axes[0][0] == 0:

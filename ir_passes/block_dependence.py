@@ -11,8 +11,8 @@ from ir_passes.dataflow import dataflow_graph
 def block_dependence(function: Function) -> frozenset[Value]:
     """Values that may depend on the block: made from a block id, from memory, or under a condition that is.
 
-    All others are the same in every block of a launch. A loop whose bounds depend on the block makes its results depend on
-    it, also where a carried value itself does not.
+    All others are the same in every block of a launch. A loop whose bounds depend on the block makes its results depend
+    on it, also where a carried value itself does not.
     """
     graph = dataflow_graph(function)
     sources: set[Value] = set()

@@ -12,8 +12,9 @@ from cutile_sim.tileir.core import Function, Op, Region, Value
 def dataflow_graph(function: Function) -> nx.DiGraph:
     """A graph of the function's values.
 
-    Nodes are Values. An edge a -> b carries `op` and says that b is made from a: as an operand; by a loop, as its initial
-    or carried value; by an `if`, as what either side yields or as the condition (`control=True`). A loop makes a cycle.
+    Nodes are Values. An edge a -> b carries `op` and says that b is made from a: as an operand; by a loop, as its
+    initial or carried value; by an `if`, as what either side yields or as the condition (`control=True`). A loop makes
+    a cycle.
     """
     graph = nx.DiGraph()
     graph.add_nodes_from(function.parameters)

@@ -24,8 +24,8 @@ _TARGETS = ("source", "destination", "pointers", "view")
 class Access:
     """One operation that touches memory, and the parameters (by index) whose pointers it may go through.
 
-    There are none where it touches a global or memory of the block's own. `exact` is False where the pointer came out of
-    memory or of an integer, so that any array may be meant.
+    There are none where it touches a global or memory of the block's own. `exact` is False where the pointer came out
+    of memory or of an integer, so that any array may be meant.
     """
 
     op: Op

@@ -1,4 +1,4 @@
-"""What operations that touch the world see of the launch: memory, grid, output, and the group of blocks that runs now."""
+"""What operations that touch the world see of a launch: memory, grid, output, and the group of blocks that runs."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ class Context:
         numbers = self.group.linear_ids(self.grid)
         positions = np.indices(self.group.shape).reshape(3, -1).T
         flat = numbers.ravel()
-        order: Callable[[int], int] = flat.__getitem__
-        return [(int(flat[i]), tuple(map(int, positions[i]))) for i in sorted(range(flat.size), key=order)]  # type: ignore[misc]
+        order = np.argsort(flat, kind="stable")
+        return [(int(flat[i]), (int(z), int(y), int(x))) for i, (z, y, x) in zip(order, positions[order], strict=True)]
 
 
 def at_block(value: np.ndarray, position: tuple[int, int, int]) -> np.ndarray:

@@ -1,7 +1,7 @@
 """A group: blocks that run in step, with their program counter and their values.
 
-A box group covers a box of the grid and keeps its three batch axes. Where blocks part ways unevenly, a group becomes a list
-of blocks: batch shape (1, 1, n). Groups split at a condition that differs, and merge when they meet again.
+A box group covers a box of the grid and keeps its three batch axes. Where blocks part ways unevenly, a group becomes a
+list of blocks: batch shape (1, 1, n). Groups split at a condition that differs, and merge when they meet again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ class Group:
     """Blocks in step.
 
     Attributes:
-        ids: Block ids along z, y, x as int32 arrays of shapes (z,1,1), (1,y,1), (1,1,x) in a box, all (1,1,n) in a list.
+        ids: Block ids along z, y, x as int32 arrays of shapes (z,1,1), (1,y,1), (1,1,x) in a box, all (1,1,n) in a
+            list.
         slots: One value a slot of the plan; `UNSET` where none lives.
         pc: Index of the next instruction.
         turns: How often it has turned in loops that may wait for another block.

@@ -1,8 +1,10 @@
 """Runs the groups of a launch: batch after batch, min-pc first, fair to blocks that wait for one another.
 
-Of the groups that have parted, the one farthest behind goes first, so they meet again where the program's structure joins.
-A group that turns round in a loop that reads memory, and takes nothing new into the next turn, may be waiting for another
-block: it steps aside for the others, and when only such groups are left, further batches of the grid are started too.
+Of the groups that have parted, the one farthest behind goes first, so they meet again where the program's structure
+joins.
+A group that turns round in a loop that reads memory, and takes nothing new into the next turn, may be waiting for
+another block: it steps aside for the others, and when only such groups are left, further batches of the grid are
+started too.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from cutile_sim.memory.access import LaneFault
 from cutile_sim.tileir.core import Op
 
 PATIENCE_TURNS = 1000
-"""How often a loop that reads memory turns before it is taken to wait for another block, though what it carries changes;
-and how often such loops turn, with nothing else left to run, before another batch is started."""
+"""How often a loop that reads memory turns before it is taken to wait for another block, though what it carries
+changes; and how often such loops turn, with nothing else left to run, before another batch is started."""
 IDLE_ROUNDS = 2
 """How often loops that carry nothing new from turn to turn go round before another batch is started."""
 
@@ -209,8 +211,8 @@ def _take(ready: list[Group]) -> Group:
 
 
 def _steps_aside(group: Group, jump: Jump) -> bool:
-    """Whether a group at the end of a loop's turn lets others go first: the turn changed nothing that the loop carries, or
-    there were too many turns to trust that.
+    """Whether a group at the end of a loop's turn lets others go first: the turn changed nothing that the loop carries,
+    or there were too many turns to trust that.
     """
     carried = [group.slots[i] for i in jump.carried]
     seen = group.carried

@@ -1,7 +1,7 @@
 """What a slot of a running group of blocks may hold.
 
-A tile is a NumPy array of shape (z, y, x, *tile): three batch axes over the group's blocks, each of size 1 where the value
-does not depend on it. A token is None. Views of memory are the two classes here.
+A tile is a NumPy array of shape (z, y, x, *tile): three batch axes over the group's blocks, each of size 1 where the
+value does not depend on it. A token is None. Views of memory are the two classes here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BatchShape = tuple[int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class TensorView:
-    """An array in simulated memory. Each number is an int where it is the same for the whole group, else int64 [z, y, x]."""
+    """An array in simulated memory. A number is an int where all blocks of the group share it, else int64 [z, y, x]."""
 
     base: Uniform | Batched
     shape: tuple[Uniform | Batched, ...]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from cutile_sim.dtypes import ElementType
-from cutile_sim.errors import UsageError
-from cutile_sim.frontend.arrays import read_array
+from cutile_sim.errors import UsageError, UsageTypeError
+from cutile_sim.frontend.arrays import is_array, read_array
 from cutile_sim.frontend.params import LaunchParam, PointerParam, ScalarParam
 from cutile_sim.tileir.core import Function
 from cutile_sim.tileir.types import PointerType, TileType
@@ -26,6 +26,11 @@ def bind_entry(function: Function, args: Sequence[Any]) -> list[LaunchParam]:
         if isinstance(arg, (bool, int, float, np.generic)):
             params.append(_scalar(arg, types, len(params), position))
             continue
+        if not is_array(arg):
+            raise UsageTypeError(
+                f"arg{position} is a {type(arg).__name__}, but bytecode takes numbers and arrays only: "
+                "pass a tuple's items one by one"
+            )
         array = read_array(arg, f"arg{position}")
         _expect_pointer(array.element, types, len(params), position)
         params.append(PointerParam(array))
@@ -53,7 +58,8 @@ def _expect_pointer(element: ElementType, types: list[Any], at: int, position: i
         raise UsageError(f"arg{position} is an array, but flat parameter {at} of the kernel is a {kind}")
     if kind.element.pointee is not element:
         raise UsageError(
-            f"arg{position} is an array of {element.name}, but flat parameter {at} points to {kind.element.pointee.name}"
+            f"arg{position} is an array of {element.name}, but flat parameter {at} points to "
+            f"{kind.element.pointee.name}"
         )
 
 

@@ -64,7 +64,7 @@ def _counted(n: int, what: str) -> str:
 
 
 def _index_of(element: int, shape: tuple[int, ...], strides_elems: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The index whose linear offset is `element`, its first coordinate free to leave the shape; None if there is none."""
+    """The index whose linear offset is `element`, the first coordinate free to leave the shape; None if none is."""
     if not shape:
         return None
     order = sorted(range(len(shape)), key=lambda d: -strides_elems[d])
@@ -155,12 +155,15 @@ def parts(
         position = tuple(int(i) for i in np.argwhere(bad)[0])
         raise misaligned(space, int(addresses[position]), element, verb, position)
     allocation = space.find(low)
-    if allocation is not None and space.find(high) is allocation:
-        if check_range(allocation, low - allocation.address, high - allocation.address + size):
-            offsets = live - allocation.address
-            if all(e.is_dense for e in allocation.extents) or _held(allocation, offsets).all():
-                yield allocation, mask, offsets >> (size.bit_length() - 1)
-                return
+    if (
+        allocation is not None
+        and space.find(high) is allocation
+        and check_range(allocation, low - allocation.address, high - allocation.address + size)
+    ):
+        offsets = live - allocation.address
+        if all(e.is_dense for e in allocation.extents) or _held(allocation, offsets).all():
+            yield allocation, mask, offsets >> (size.bit_length() - 1)
+            return
     slots = addresses >> SLOT_BITS
     everywhere = np.ones(addresses.shape, bool) if mask is None else mask
     for slot in np.unique(slots[everywhere]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -65,8 +66,8 @@ _BULK: dict[AtomicRMWMode, np.ufunc] = {
 def _in_turn(flat: np.ndarray, items: np.ndarray, turn: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
     """Old values, lane by lane, of updates that hit items more than once.
 
-    `turn(items, lanes)` updates distinct items by the arguments of `lanes` and returns their old values. The first lanes of
-    all items go together, then the second ones, and so on.
+    `turn(items, lanes)` updates distinct items by the arguments of `lanes` and returns their old values. The first
+    lanes of all items go together, then the second ones, and so on.
     """
     order = np.argsort(items, kind="stable")
     ordered = items[order]
@@ -134,7 +135,7 @@ def apply(
 
 
 def _launch_order(cx: Context, array: np.ndarray) -> np.ndarray:
-    """An array over the group's full batch shape: its C order is launch order, since ids ascend along every batch axis."""
+    """An array over the group's full batch shape, whose C order is launch order: ids ascend along every batch axis."""
     return np.broadcast_to(array, cx.group.shape + array.shape[3:])
 
 
@@ -152,7 +153,8 @@ def atomic_rmw_tko(
     """Read, update and write back the element at each pointer; yields the old values, zero on masked lanes
     (GPU recording; the IR leaves them to the implementation).
 
-    Every block counts, also where pointers and argument are the same for all. Float sums round to nearest even each time.
+    Every block counts, also where pointers and argument are the same for all. Float sums round to nearest even each
+    time.
     """
     element = pointee(operand_types["pointers"])
     addresses = _launch_order(cx, pointers)
@@ -172,6 +174,13 @@ def atomic_rmw_tko(
             else:
                 old[chosen] = value
     return old, None
+
+
+def _swap(bits: np.ndarray, want: np.ndarray, new: np.ndarray, at: np.ndarray, who: np.ndarray) -> np.ndarray:
+    """Write the new bits of lanes `who` to distinct items `at` that hold what is wanted; their old bits."""
+    before = bits[at]
+    bits[at] = np.where(before == want[who], new[who], before)
+    return before
 
 
 @implements("atomic_cas_tko", ignores=ORDER)
@@ -194,17 +203,10 @@ def atomic_cas_tko(
     kind = np.dtype(f"u{element.size_bytes}")
     for allocation, chosen, items in list(parts(cx.space, addresses, lanes, element, "atomic compare-and-swap")):
         check_written(allocation, items, element, addresses, chosen)
-        flat = allocation.typed(element.storage)
-        bits = flat.view(kind)
+        bits = allocation.typed(element.storage).view(kind)
         want = (expected.ravel() if chosen is None else expected[chosen]).view(kind)
         new = (desired.ravel() if chosen is None else desired[chosen]).view(kind)
-
-        def turn(at: np.ndarray, who: np.ndarray) -> np.ndarray:
-            before = bits[at]
-            bits[at] = np.where(before == want[who], new[who], before)
-            return before
-
-        before = _in_turn(bits, items.ravel(), turn).view(element.storage)
+        before = _in_turn(bits, items.ravel(), partial(_swap, bits, want, new)).view(element.storage)
         cx.counts.bytes_loaded += items.size * element.size_bytes
         value = to_carrier(before, element)
         if chosen is None:

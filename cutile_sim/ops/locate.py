@@ -1,8 +1,8 @@
 """Where the tiles of a view lie in memory, for all blocks of a group at once.
 
 Three answers, cheapest first. A `Window`: all tiles lie whole inside the tensor and at even distances, so they are one
-strided window of memory with no index arrays. An `Edge`: the same, but some tiles are cut off by the tensor's end: a few
-windows. `Lanes`: an address a lane, for everything else.
+strided window of memory with no index arrays. An `Edge`: the same, but some tiles are cut off by the tensor's end: a
+few windows. `Lanes`: an address a lane, for everything else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from cutile_sim.tileir.types import GatherScatterViewType, PartitionViewType
 
 MAX_EDGE_PARTS = 16
 UNSIGNED_FAR = 1 << 40
-"""Stands for a negative 64-bit index, which is unsigned and so beyond every tensor, where the true one would overflow."""
+"""Stands for a negative 64-bit index, which is unsigned and so beyond every tensor, where the true one would overflow.
+"""
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,9 @@ def locate(
 ) -> Window | Edge | Lanes:
     """The place of the tiles at `index` (integer arrays [z, y, x]; one with a lane axis along a sparse dimension).
 
-    `batch` are batch axes that the place must have even where no index depends on them: those of a stored value. The rank
-    of the index is the view's. Raises LaneFault where `inbounds` promises that a dimension stays inside and it does not.
+    `batch` are batch axes that the place must have even where no index depends on them: those of a stored value. The
+    rank of the index is the view's. Raises LaneFault where `inbounds` promises that a dimension stays inside and it
+    does not.
     """
     index = tuple(_unsigned(i) for i in index)
     dims = _affine_dims(view, index)
@@ -286,7 +288,9 @@ def _edge(
 
 
 def _segments(d: _Dim, axis: int | None) -> list[tuple[int | None, slice, int]]:
-    """(batch axis, blocks, elements inside) for runs of blocks whose tiles are cut alike; blocks wholly outside left out."""
+    """(batch axis, blocks, elements inside) for runs of blocks whose tiles are cut alike; blocks wholly outside left
+    out.
+    """
     if axis is None:
         count = min(d.tile, d.extent - d.start)
         return [(None, slice(0, 1), count)] if count > 0 else []

@@ -15,6 +15,7 @@ from cutile_sim import exact
 from cutile_sim.dtypes import F32, F64, ElementType
 from cutile_sim.ops.floating import float_element
 from cutile_sim.ops.registry import implements
+from cutile_sim.ops.tanh_approx import tanh_approx
 from cutile_sim.optable.encoding import RoundingMode
 from cutile_sim.rounding import flush, round_to
 from cutile_sim.tileir.types import TileType
@@ -98,11 +99,14 @@ def cosh(source: np.ndarray, *, result_type: TileType) -> np.ndarray:
     return _evaluate(np.cosh, float_element(result_type), source)
 
 
-@implements("tanh", ignores=("rounding_mode",))
-def tanh(source: np.ndarray, *, result_type: TileType) -> np.ndarray:
-    """Hyperbolic tangent. The approx mode, up to 128 units away on the GPU, is computed as accurately as
-    full.
+@implements("tanh")
+def tanh(source: np.ndarray, *, rounding_mode: RoundingMode, result_type: TileType) -> np.ndarray:
+    """Hyperbolic tangent.
+
+    Numerics: the approx mode, of float32 alone, gives the bits of a Hopper GPU's special function unit.
     """
+    if rounding_mode is RoundingMode.APPROX:
+        return tanh_approx(source)
     return _evaluate(np.tanh, float_element(result_type), source)
 
 

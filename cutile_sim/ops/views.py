@@ -97,7 +97,8 @@ def load_view_tko(
 ) -> tuple[np.ndarray, None]:
     """Read one tile of a view. Lanes outside the tensor get the view's padding, or are undetermined.
 
-    Raises LaneFault for a lane outside memory, and for one outside the tensor along a dimension that `inbounds` promises.
+    Raises LaneFault for a lane outside memory, and for one outside the tensor along a dimension that `inbounds`
+    promises.
     """
     element = view.type.tensor.element
     place = locate(cx.space, view, index, inbounds, "load")

@@ -81,7 +81,7 @@ MEANINGS: dict[str, Meaning] = {
     "SinHOp": _within(2, "sinh", "Hyperbolic sine."),
     "SqrtOp": _pure("sqrt", "math", "Square root, rounded once; approx is within 1 unit."),
     "TanOp": _within(3, "tan", "Tangent."),
-    "TanHOp": _within(2, "tanh", "Hyperbolic tangent; approx is within 128 units."),
+    "TanHOp": _within(2, "tanh", "Hyperbolic tangent; approx gives a Hopper GPU's bits, within 134 units."),
     "BitcastOp": _pure("bitcast", "conversion", "The same bits read as another type of the same width."),
     "ExtIOp": _pure("exti", "conversion", "Integer to a wider integer, by sign or by zeros."),
     "FToFOp": _pure("ftof", "conversion", "Floating point to another floating-point type."),

@@ -16,8 +16,11 @@ from cutile_sim.tileir.sections import Tables, entry, read_table
 
 _UNKNOWN, _COMPILE_UNIT, _FILE, _LEXICAL_BLOCK, _LOC, _SUBPROGRAM, _CALL_SITE = range(7)
 
-# Deeper than any chain of inlined calls; keeps a damaged file from growing chains by doubling.
-_MAX_CHAIN = 64
+# Deeper than any chain of inlined calls (cuTile inlines recursion up to about a thousand); keeps a damaged file from
+# growing chains by doubling.
+_MAX_CHAIN = 4096
+# Deeper than scopes nest, and than a called place is itself a call.
+_MAX_NESTING = 64
 
 
 class DebugInfo:
@@ -64,30 +67,36 @@ class DebugInfo:
         return item, item.varint()
 
     def _location(self, number: int, depth: int) -> Location | None:
-        if number in self._locations:
-            return self._locations[number]
-        item, tag = self._record(number)
-        if depth > _MAX_CHAIN:
-            raise item.fail("debug records refer to one another without end")
-        found: Location | None = None
-        if tag == _LOC:
-            function, directory = self._scope(item.varint(), item, 0)
-            file = self._tables.string(item)
-            line, column = item.varint(), item.varint()
-            # Columns are counted from 0 in the file, from 1 in a Location.
-            found = Location(_join(directory, file), line, column + 1, function) if line else None
-        elif tag == _CALL_SITE:
-            callee = self._location(item.varint(), depth + 1)
-            caller = self._location(item.varint(), depth + 1)
-            found = _called_from(callee, caller, item)
-        elif tag != _UNKNOWN:
-            raise item.fail(f"debug record {number} is no location but of kind {tag}")
-        self._locations[number] = found
+        calls: list[tuple[int, int, Reader]] = []
+        while number not in self._locations:
+            item, tag = self._record(number)
+            if depth > _MAX_NESTING or len(calls) > _MAX_CHAIN:
+                raise item.fail("debug records refer to one another without end")
+            if tag != _CALL_SITE:
+                self._locations[number] = self._place(number, item, tag)
+                break
+            calls.append((number, item.varint(), item))
+            number = item.varint()
+        found = self._locations[number]
+        for call, callee, item in reversed(calls):
+            found = self._locations[call] = _called_from(self._location(callee, depth + 1), found, item)
         return found
+
+    def _place(self, number: int, item: Reader, tag: int) -> Location | None:
+        """The location that a record gives by itself."""
+        if tag == _UNKNOWN:
+            return None
+        if tag != _LOC:
+            raise item.fail(f"debug record {number} is no location but of kind {tag}")
+        function, directory = self._scope(item.varint(), item, 0)
+        file = self._tables.string(item)
+        line, column = item.varint(), item.varint()
+        # Columns are counted from 0 in the file, from 1 in a Location.
+        return Location(_join(directory, file), line, column + 1, function) if line else None
 
     def _scope(self, number: int, item: Reader, depth: int) -> tuple[str, str]:
         """The name of the function that a scope lies in, and the directory of its file."""
-        if depth > _MAX_CHAIN:
+        if depth > _MAX_NESTING:
             raise item.fail("debug scopes are nested without end")
         scope, tag = self._record(number) if number else (item, _UNKNOWN)
         if tag == _LEXICAL_BLOCK:

@@ -41,6 +41,7 @@ def evaluate(name, source, element, **attributes):
         "exp2": {"flush_to_zero": False},
         "rsqrt": {"flush_to_zero": False},
         "sqrt": {"rounding_mode": RN, "flush_to_zero": False},
+        "tanh": {"rounding_mode": FULL},
     }.get(name, {})
     if name in ("floor", "ceil"):
         return getattr(functions, name)(source)
