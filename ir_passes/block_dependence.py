@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import networkx as nx
 
-from cutile_sim.tileir.core import Function, Value
-from ir_passes.dataflow import dataflow_graph
+from cutile_sim.tileir.core import Function, Region, Value
+from ir_passes.dataflow import dataflow_graph, terminators
 
 
 def block_dependence(function: Function) -> frozenset[Value]:
@@ -22,22 +24,28 @@ def block_dependence(function: Function) -> frozenset[Value]:
     found = set(sources)
     for source in sources:
         found |= nx.descendants(graph, source)
-    return frozenset(_under_divergent_loops(function, graph, found))
+    return frozenset(_under_divergent_exits(function, graph, found))
 
 
-def _under_divergent_loops(function: Function, graph: nx.DiGraph, found: set[Value]) -> set[Value]:
-    """Add what a `loop` yields where one of its `break`s stands under a condition that depends on the block."""
+def _under_divergent_exits(function: Function, graph: nx.DiGraph, found: set[Value]) -> set[Value]:
+    """Add what a loop carries and yields where a `break` or `continue` stands under a condition that depends on the block."""
     while True:
         more: set[Value] = set()
         for op in function.walk():
-            if op.name != "loop":
-                continue
-            conditions = [o.inputs[0] for o in op.walk() if o.name == "if"]
-            if any(c in found for c in conditions):
+            if op.name in ("for", "loop") and any(c in found for c in exit_conditions(op.regions[0])):
                 more.update(op.results)
-                more.update(op.regions[0].arguments)
+                more.update(op.regions[0].arguments[op.name == "for" :])
         more -= found
         if not more:
             return found
         for value in more:
             found |= nx.descendants(graph, value) | {value}
+
+
+def exit_conditions(region: Region) -> Iterator[Value]:
+    """Conditions under which the `break`s and `continue`s of the loop with this body stand."""
+    for op in region.ops:
+        if op.name == "if" and any(True for nested in op.regions for _ in terminators(nested)):
+            yield op.inputs[0]
+            for nested in op.regions:
+                yield from exit_conditions(nested)

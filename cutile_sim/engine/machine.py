@@ -18,7 +18,8 @@ import numpy as np
 
 from cutile_sim.engine.context import Context
 from cutile_sim.engine.group import UNSET, Group, merge
-from cutile_sim.engine.plan import Branch, Halt, Join, Jump, Plan, Run
+from cutile_sim.engine.instructions import Branch, Halt, Join, Jump, Run
+from cutile_sim.engine.plan import Plan
 from cutile_sim.errors import BudgetExceededError, CutileSimError, InternalError, KernelError
 from cutile_sim.memory.access import LaneFault
 from cutile_sim.tileir.core import Op

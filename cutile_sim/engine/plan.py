@@ -10,65 +10,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
-
-import numpy as np
 
 from cutile_sim.dtypes import ElementType
-from cutile_sim.engine.body import Body
-from cutile_sim.engine.group import UNSET
+from cutile_sim.engine.instructions import Branch, Halt, Instruction, Join, Jump, Run
+from cutile_sim.engine.steps import Step, advance, captured, counter_test, move, op_step, release
 from cutile_sim.errors import UnsupportedError
-from cutile_sim.ops import IMPLEMENTATIONS
 from cutile_sim.tileir.core import Function, Op, Region, Value
-from cutile_sim.tileir.types import PointerType, TileType
-
-Step = Callable[[list[Any], Any], None]
-
-
-@dataclass
-class Run:
-    """Steps with no control flow among them; `ops[i]` is what step i does, None for moves and releases."""
-
-    steps: list[Step] = field(default_factory=list)
-    ops: list[Op | None] = field(default_factory=list)
-    count: int = 0
-
-
-@dataclass
-class Branch:
-    """Go on where the condition holds, to `target` where it does not."""
-
-    condition: int
-    target: int
-    op: Op
-
-
-@dataclass
-class Jump:
-    """Go to `target`. `is_back`: a loop's next turn; `may_wait`: of a loop that may spin until another block acts.
-
-    `carried` are the slots that such a loop takes into its next turn.
-    """
-
-    target: int
-    op: Op
-    is_back: bool = False
-    may_wait: bool = False
-    carried: tuple[int, ...] = ()
-
-
-@dataclass
-class Join:
-    """Groups that parted may merge here."""
-
-
-@dataclass
-class Halt:
-    """The end of a block."""
-
-
-Instruction = Run | Branch | Jump | Join | Halt
+from cutile_sim.tileir.types import TileType
 
 
 @dataclass
@@ -163,13 +111,8 @@ class _Planner:
         if not src:
             return
 
-        def step(slots: list[Any], cx: Any) -> None:
-            values = [slots[i] for i in src]
-            for i, value in zip(dst, values, strict=True):
-                slots[i] = value
-
         self._note_sizes(targets)
-        self._step(step, None, src, dst)
+        self._step(move(src, dst), None, src, dst)
 
     def _note_sizes(self, values: Iterable[Value]) -> None:
         for value in values:
@@ -236,7 +179,7 @@ class _Planner:
         start = self.position
         test = self.slot_count
         self.slot_count += 1
-        less = _counter_test(counter.index, upper.index, test, bool(op.attributes["unsigned_cmp"]))
+        less = counter_test(counter.index, upper.index, test, bool(op.attributes["unsigned_cmp"]))
         self._step(less, None, (counter.index, upper.index), (test,))
         branch = Branch(test, -1, op)
         self.last_use[test] = self.position
@@ -245,7 +188,7 @@ class _Planner:
         self._region(region, _Targets(loop=latch))
         latch.resolve(self._here())
         self._emit(Join())
-        self._step(_advance(counter.index, step.index), None, (counter.index, step.index), (counter.index,))
+        self._step(advance(counter.index, step.index), None, (counter.index, step.index), (counter.index,))
         self._emit(Jump(head, op, is_back=True))
         self.loops.append((start, self.position))
         for value in (upper, step, *region.arguments):
@@ -322,7 +265,7 @@ class _Planner:
         for run, index, position in reversed(self.marks):
             dead = by_position.get(position)
             if dead:
-                run.steps.insert(index, _release(tuple(dead)))
+                run.steps.insert(index, release(tuple(dead)))
                 run.ops.insert(index, None)
         peak = live = 0
         for delta in change:
@@ -371,123 +314,6 @@ def _reads_memory(region: Region) -> bool:
     return any(o.spec.effect in ("read", "read_write") for op in region.ops for o in op.walk())
 
 
-def _release(slots: tuple[int, ...]) -> Step:
-    if len(slots) == 1:
-        only = slots[0]
-
-        def release_one(values: list[Any], cx: Any) -> None:
-            values[only] = UNSET
-
-        return release_one
-
-    def release(values: list[Any], cx: Any) -> None:
-        for slot in slots:
-            values[slot] = UNSET
-
-    return release
-
-
-def _counter_test(counter: int, upper: int, result: int, unsigned: bool) -> Step:
-    def signed_less(slots: list[Any], cx: Any) -> None:
-        slots[result] = np.less(slots[counter], slots[upper])
-
-    def unsigned_less(slots: list[Any], cx: Any) -> None:
-        a, b = slots[counter], slots[upper]
-        kind = f"u{a.dtype.itemsize}"
-        slots[result] = np.less(a.view(kind), b.view(kind))
-
-    return unsigned_less if unsigned else signed_less
-
-
-def _advance(counter: int, step: int) -> Step:
-    def advance(slots: list[Any], cx: Any) -> None:
-        slots[counter] = slots[counter] + slots[step]
-
-    return advance
-
-
-def captured(op: Op) -> list[Value]:
-    """Values that the regions of an operation use from outside."""
-    inside: set[Value] = set()
-    found: list[Value] = []
-    for region in op.regions:
-        inside.update(region.arguments)
-        for nested in region.ops:
-            for o in nested.walk():
-                inside.update(o.results)
-                for r in o.regions:
-                    inside.update(r.arguments)
-                found.extend(v for v in o.inputs if v not in inside and v not in found)
-    return found
-
-
-def op_step(op: Op, used: set[Value]) -> Step:
-    """The step that evaluates one operation: reads operand slots, calls its function, writes result slots."""
-    implementation = IMPLEMENTATIONS[op.name]
-    names = [n for n in op.spec.operand_names if n in implementation.operands]
-    keywords: dict[str, Any] = {k: op.attributes[k] for k in implementation.keywords}
-    if "result_type" in implementation.wants:
-        keywords["result_type"] = op.results[0].type
-    if "operand_types" in implementation.wants:
-        keywords["operand_types"] = {
-            n: tuple(x.type for x in v) if isinstance(v, tuple) else (None if v is None else v.type)
-            for n, v in op.operands.items()
-        }
-    if "used_results" in implementation.wants:
-        keywords["used_results"] = tuple(v in used for v in op.results)
-    function = partial(implementation.function, **keywords) if keywords else implementation.function
-    body = Body(op, captured(op), partial(op_step, used=used)) if op.regions else None
-    wants_cx = "cx" in implementation.wants
-    operands = [op.operands[n] for n in names]
-    results = [v.index for v in op.results]
-    single = len(results) == 1 and not op.spec.encoding.results_variadic
-    simple = all(isinstance(v, Value) for v in operands) and single and not wants_cx
-    if simple:
-        return _simple_step(function, [v.index for v in operands if isinstance(v, Value)], results[0])
-
-    def fetch(slots: list[Any]) -> list[Any]:
-        return [
-            tuple(slots[x.index] for x in v) if isinstance(v, tuple) else (None if v is None else slots[v.index])
-            for v in operands
-        ]
-
-    def step(slots: list[Any], cx: Any) -> None:
-        if wants_cx:
-            cx.op = op
-            value = function(*fetch(slots), cx=cx if body is None else body.bind(slots, cx))
-        else:
-            value = function(*fetch(slots))
-        if single:
-            slots[results[0]] = value
-        else:
-            for slot, part in zip(results, value or (), strict=True):
-                slots[slot] = part
-
-    return step
-
-
-def _simple_step(function: Callable[..., Any], sources: list[int], result: int) -> Step:
-    if len(sources) == 1:
-        (only,) = sources
-
-        def unary(slots: list[Any], cx: Any) -> None:
-            slots[result] = function(slots[only])
-
-        return unary
-    if len(sources) == 2:
-        left, right = sources
-
-        def binary(slots: list[Any], cx: Any) -> None:
-            slots[result] = function(slots[left], slots[right])
-
-        return binary
-
-    def nary(slots: list[Any], cx: Any) -> None:
-        slots[result] = function(*[slots[i] for i in sources])
-
-    return nary
-
-
 _CONTROL: dict[str, Callable[[_Planner, Op, _Targets], None]] = {
     "if": _Planner._if,
     "for": _Planner._for,
@@ -500,9 +326,3 @@ _CONTROL: dict[str, Callable[[_Planner, Op, _Targets], None]] = {
 
 CONTROL_OPS = frozenset(_CONTROL)
 """Operations that the plan lays out itself; all others have a function in `cutile_sim.ops`."""
-
-
-def element_of(value: Value) -> ElementType | PointerType:
-    """Element type of a tile value."""
-    assert isinstance(value.type, TileType)
-    return value.type.element

@@ -1,0 +1,150 @@
+"""The steps of a plan: closures over slot numbers, each a Tile IR operation or bookkeeping between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from cutile_sim.engine.body import Body
+from cutile_sim.engine.group import UNSET
+from cutile_sim.ops import IMPLEMENTATIONS
+from cutile_sim.tileir.core import Op, Value
+
+Step = Callable[[list[Any], Any], None]
+"""Reads and writes the slots of a group; the second argument is the launch's context."""
+
+
+def move(sources: list[int], targets: list[int]) -> Step:
+    """Copy slots to slots, all at once."""
+
+    def move_all(slots: list[Any], cx: Any) -> None:
+        values = [slots[i] for i in sources]
+        for i, value in zip(targets, values, strict=True):
+            slots[i] = value
+
+    return move_all
+
+
+def release(slots: tuple[int, ...]) -> Step:
+    """Clear slots whose values are dead."""
+    if len(slots) == 1:
+        only = slots[0]
+
+        def release_one(values: list[Any], cx: Any) -> None:
+            values[only] = UNSET
+
+        return release_one
+
+    def release_all(values: list[Any], cx: Any) -> None:
+        for slot in slots:
+            values[slot] = UNSET
+
+    return release_all
+
+
+def counter_test(counter: int, upper: int, result: int, unsigned: bool) -> Step:
+    """A loop's test: its counter against its upper bound."""
+
+    def signed_less(slots: list[Any], cx: Any) -> None:
+        slots[result] = np.less(slots[counter], slots[upper])
+
+    def unsigned_less(slots: list[Any], cx: Any) -> None:
+        a, b = slots[counter], slots[upper]
+        kind = f"u{a.dtype.itemsize}"
+        slots[result] = np.less(a.view(kind), b.view(kind))
+
+    return unsigned_less if unsigned else signed_less
+
+
+def advance(counter: int, step: int) -> Step:
+    """A loop's counter, one step on."""
+
+    def advance_counter(slots: list[Any], cx: Any) -> None:
+        slots[counter] = slots[counter] + slots[step]
+
+    return advance_counter
+
+
+def captured(op: Op) -> list[Value]:
+    """Values that the regions of an operation use from outside."""
+    inside: set[Value] = set()
+    found: list[Value] = []
+    for region in op.regions:
+        inside.update(region.arguments)
+        for nested in region.ops:
+            for o in nested.walk():
+                inside.update(o.results)
+                for r in o.regions:
+                    inside.update(r.arguments)
+                found.extend(v for v in o.inputs if v not in inside and v not in found)
+    return found
+
+
+def op_step(op: Op, used: set[Value]) -> Step:
+    """The step that evaluates one operation: reads operand slots, calls its function, writes result slots."""
+    implementation = IMPLEMENTATIONS[op.name]
+    names = [n for n in op.spec.operand_names if n in implementation.operands]
+    keywords: dict[str, Any] = {k: op.attributes[k] for k in implementation.keywords}
+    if "result_type" in implementation.wants:
+        keywords["result_type"] = op.results[0].type
+    if "operand_types" in implementation.wants:
+        keywords["operand_types"] = {
+            n: tuple(x.type for x in v) if isinstance(v, tuple) else (None if v is None else v.type)
+            for n, v in op.operands.items()
+        }
+    if "used_results" in implementation.wants:
+        keywords["used_results"] = tuple(v in used for v in op.results)
+    function = partial(implementation.function, **keywords) if keywords else implementation.function
+    body = Body(op, captured(op), partial(op_step, used=used)) if op.regions else None
+    wants_cx = "cx" in implementation.wants
+    operands = [op.operands[n] for n in names]
+    results = [v.index for v in op.results]
+    single = len(results) == 1 and not op.spec.encoding.results_variadic
+    simple = all(isinstance(v, Value) for v in operands) and single and not wants_cx
+    if simple:
+        return _simple_step(function, [v.index for v in operands if isinstance(v, Value)], results[0])
+
+    def fetch(slots: list[Any]) -> list[Any]:
+        return [
+            tuple(slots[x.index] for x in v) if isinstance(v, tuple) else (None if v is None else slots[v.index])
+            for v in operands
+        ]
+
+    def step(slots: list[Any], cx: Any) -> None:
+        if wants_cx:
+            cx.op = op
+            value = function(*fetch(slots), cx=cx if body is None else body.bind(slots, cx))
+        else:
+            value = function(*fetch(slots))
+        if single:
+            slots[results[0]] = value
+        else:
+            for slot, part in zip(results, value or (), strict=True):
+                slots[slot] = part
+
+    return step
+
+
+def _simple_step(function: Callable[..., Any], sources: list[int], result: int) -> Step:
+    if len(sources) == 1:
+        (only,) = sources
+
+        def unary(slots: list[Any], cx: Any) -> None:
+            slots[result] = function(slots[only])
+
+        return unary
+    if len(sources) == 2:
+        left, right = sources
+
+        def binary(slots: list[Any], cx: Any) -> None:
+            slots[result] = function(slots[left], slots[right])
+
+        return binary
+
+    def nary(slots: list[Any], cx: Any) -> None:
+        slots[result] = function(*[slots[i] for i in sources])
+
+    return nary
