@@ -145,7 +145,13 @@ def test_division(case: tuple[int, list[list[int]]], signedness: Signedness) -> 
 ROUNDINGS = {"floordiv": RoundingMode.NEGATIVE_INF, "cdiv": RoundingMode.POSITIVE_INF}
 
 
-@pytest.mark.parametrize("case", [c for c in _INDEX if c.startswith(("floordiv_", "cdiv_", "mod_", "shl_", "shr_"))])
+# Two recordings of an unsigned 64-bit remainder by zero differ: the GPU divides in 32 bits where its neighbours let it.
+_UNDEFINED = [
+    c for c in _INDEX if c.startswith(("floordiv_", "cdiv_", "mod_", "shl_", "shr_")) and c != "mod_zero:uint64"
+]
+
+
+@pytest.mark.parametrize("case", _UNDEFINED)
 def test_undefined_arithmetic_is_as_on_the_gpu(case: str) -> None:
     name, element = case.split(":")
     operation = name.split("_")[0]
