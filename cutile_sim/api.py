@@ -55,7 +55,7 @@ def _fill(undetermined: str) -> Fill:
 
 
 def _check_positive(option: str, number: float | None) -> None:
-    if number is not None and not number > 0:
+    if number is not None and not (isinstance(number, (int, float)) and number > 0):
         raise UsageError(f"{option} must be more than 0, not {number!r}")
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import networkx as nx
 
 from cutile_sim.tileir.core import Function, Region, Value
-from ir_passes.dataflow import dataflow_graph, terminators
+from ir_passes.dataflow import dataflow_graph
+from ir_passes.edges import terminators
 
 
 def block_dependence(function: Function) -> frozenset[Value]:
@@ -28,7 +29,7 @@ def block_dependence(function: Function) -> frozenset[Value]:
 
 
 def _under_divergent_exits(function: Function, graph: nx.DiGraph, found: set[Value]) -> set[Value]:
-    """Add what a loop carries and yields where a `break` or `continue` stands under a condition that depends on the block."""
+    """Add what a loop carries and yields where a `break` or `continue` stands under a block-dependent condition."""
     while True:
         more: set[Value] = set()
         for op in function.walk():

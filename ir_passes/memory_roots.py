@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import networkx as nx
-
 from cutile_sim.tileir.core import Function, Op, Value
 from cutile_sim.tileir.types import (
     GatherScatterViewType,
@@ -15,7 +13,7 @@ from cutile_sim.tileir.types import (
     TensorViewType,
     TileType,
 )
-from ir_passes.dataflow import dataflow_graph
+from ir_passes.edges import edges_of
 
 _TARGETS = ("source", "destination", "pointers", "view")
 
@@ -44,10 +42,11 @@ def _is_address(value: Value) -> bool:
 
 def memory_roots(function: Function) -> list[Access]:
     """Every load, store and atomic update of the function, in program order, with where its pointers come from."""
-    flow = dataflow_graph(function)
-    addresses = nx.DiGraph()
-    addresses.add_nodes_from(v for v in flow if _is_address(v))
-    addresses.add_edges_from((a, b) for a, b in flow.edges if _is_address(a) and _is_address(b))
+    made_from: dict[Value, list[Value]] = {}
+    for op in function.walk():
+        for source, result, _ in edges_of(op):
+            if _is_address(source) and _is_address(result):
+                made_from.setdefault(result, []).append(source)
     position = {value: i for i, value in enumerate(function.parameters)}
     made = {v for op in function.walk() if op.name in ("int_to_ptr", "load_ptr_tko") for v in op.results}
     found = []
@@ -57,7 +56,7 @@ def memory_roots(function: Function) -> list[Access]:
         target = next((op.operands[n] for n in _TARGETS if isinstance(op.operands.get(n), Value)), None)
         if not isinstance(target, Value):
             continue
-        origins = nx.ancestors(addresses, target) | {target}
+        origins = _origins(target, made_from)
         found.append(
             Access(
                 op,
@@ -67,6 +66,17 @@ def memory_roots(function: Function) -> list[Access]:
                 exact=not origins & made,
             )
         )
+    return found
+
+
+def _origins(value: Value, made_from: dict[Value, list[Value]]) -> set[Value]:
+    """The value and all that it is made from."""
+    found, open_ends = {value}, [value]
+    while open_ends:
+        for source in made_from.get(open_ends.pop(), ()):
+            if source not in found:
+                found.add(source)
+                open_ends.append(source)
     return found
 
 

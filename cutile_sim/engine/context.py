@@ -76,10 +76,13 @@ class Context:
     printed: list[tuple[int, str]] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
 
-    def lend(self, allocation: Allocation) -> None:
-        """Let a value be a window of an allocation's memory, for as long as that is not written."""
+    def lend(self, allocation: Allocation, memory: np.ndarray) -> np.ndarray:
+        """A value that is a window of an allocation's memory for as long as that is not written, or a copy at once."""
+        if allocation.shared:
+            return memory.copy()
         if allocation.on_write is None:
             allocation.on_write = partial(self._take_back, allocation)
+        return memory
 
     def _take_back(self, allocation: Allocation) -> None:
         allocation.on_write = None

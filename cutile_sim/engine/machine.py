@@ -64,6 +64,7 @@ class Machine:
             while True:
                 group = next(batches, None)
                 if group is not None:
+                    self._check_time(None)
                     group.slots = self.slots.copy()
                     ready = [group]
                 elif waiting:
@@ -196,12 +197,17 @@ class Machine:
                 location=op.location,
                 block=block,
             )
+        self._check_time(op)
+
+    def _check_time(self, op: Op | None) -> None:
+        """Stop a launch past its time limit, in a loop or between batches."""
         if self.deadline is not None and time.monotonic() > self.deadline:
+            where = "it was in this loop, which may never end" if op is not None else "it was not through with the grid"
             raise BudgetExceededError(
-                f"the launch took longer than {self.limits.seconds:g} seconds; it was in this loop, which may never "
-                "end (raise the limit with time_limit=, or --time-limit)",
-                location=op.location,
-                block=block,
+                f"the launch took longer than {self.limits.seconds:g} seconds; {where} "
+                "(raise the limit with time_limit=, or --time-limit)",
+                location=op.location if op is not None else None,
+                block=self.cx.group.block_at((0, 0, 0)) if op is not None else None,
             )
 
 

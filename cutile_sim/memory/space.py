@@ -64,7 +64,8 @@ class Extent:
 class Allocation:
     """A run of bytes at a virtual address; `data` aliases the host's memory (uint8, one-dimensional).
 
-    `on_write` is called before the next write: values that are still windows of this memory are copied then.
+    `on_write` is called before the next write: values that are still windows of this memory are copied then. `shared`
+    marks memory that another allocation holds too, so that a write there may go unnoticed here.
     """
 
     address: int
@@ -73,6 +74,7 @@ class Allocation:
     extents: list[Extent] = field(default_factory=list)
     keepalive: object = None
     written: bool = False
+    shared: bool = False
     on_write: Callable[[], None] | None = None
     _typed: dict[np.dtype, np.ndarray] = field(default_factory=dict)
 
@@ -138,7 +140,11 @@ class AddressSpace:
             data = np.asarray(HostMemory(host_address, size_bytes, writeable, owner))
             if size_bytes == 0:
                 data = np.empty(0, np.uint8)
-            allocation = self._by_host[key] = self._place(data, name, owner)
+            allocation = self._place(data, name, owner)
+            for (address, size), other in self._by_host.items():
+                if address < host_address + size_bytes and host_address < address + size:
+                    allocation.shared = other.shared = True
+            self._by_host[key] = allocation
         elif writeable and not allocation.data.flags.writeable:
             allocation.data = np.asarray(HostMemory(host_address, size_bytes, True, owner))
             allocation._typed.clear()

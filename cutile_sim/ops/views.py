@@ -106,9 +106,7 @@ def load_view_tko(
         stored = place.read()
         cx.counts.bytes_loaded += stored.nbytes * cx.repeats(stored.shape)
         value = to_carrier(stored, element)
-        if value is stored:
-            cx.lend(place.allocation)
-        return value, None
+        return (cx.lend(place.allocation, value) if value is stored else value), None
     if isinstance(place, Edge):
         out = np.full(place.shape, padding_of(view.type, cx), element.carrier)
         for target, part in place.parts:

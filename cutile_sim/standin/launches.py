@@ -37,34 +37,35 @@ def launch(arch: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             raise RuntimeError(f"Unexpected keyword argument {keyword}")
         if not isinstance(value, bool):
             raise UsageTypeError(f"expected argument {keyword} to have type bool")
-    try:
-        run(kernel, grid, kernel_args, arch)
-    except (CutileSimError, cuda_tile().TileError, MemoryError):
-        raise
-    except Exception as error:
-        if not _is_ours(error):
-            raise
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{Path(frame.filename).name}:{frame.lineno}, in {frame.name}"
-        raise InternalError(
-            f"{type(error).__name__}: {error} ({place}); this is a mistake of cutile_sim: please report it"
-        ) from error
+    run(kernel, grid, kernel_args, arch)
 
 
 def run(kernel: Any, grid: tuple[int, int, int], kernel_args: tuple[Any, ...], arch: str) -> None:
-    """Compile a kernel for its arguments and run it over a grid. Printed text goes to standard output."""
+    """Compile a kernel for its arguments and run it over a grid. Printed text goes to standard output.
+
+    Raises what the front-end raises for the kernel and its arguments, RuntimeError and UsageError for a grid that the
+    driver refuses, and CutileSimError for what happens while the kernel runs.
+    """
     with device_arguments(kernel_args) as args:
         compiled, params = prepare_launch(kernel, args, arch=arch)
-        program = program_of(compiled.module, compiled.entry)
         _check_grid_limits(grid)
         try:
-            result = run_program(program, grid, params, fill=Fill.SENTINEL, limits=Limits())
+            program = program_of(compiled.module, compiled.entry)
+            result = run_program(program, grid, params, fill=Fill(), limits=Limits())
         except CutileSimError as error:
             _print(error.printed)
             raise
+        except MemoryError:
+            raise
+        except Exception as error:
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{Path(frame.filename).name}:{frame.lineno}, in {frame.name}"
+            raise InternalError(
+                f"{type(error).__name__}: {error} ({place}); this is a mistake of cutile_sim, please report it"
+            ) from error
     _print(result.printed)
     for warning in result.warnings:
-        warn_once(warning)
+        warn_once(f"warning: {warning}")
 
 
 def warn_once(text: str) -> None:
@@ -137,11 +138,3 @@ def _print(text: str) -> None:
     if text:
         sys.stdout.write(text)
         sys.stdout.flush()
-
-
-def _is_ours(error: Exception) -> bool:
-    """Whether an unexpected error came out of the simulator, not out of cuTile or the program."""
-    frames = traceback.extract_tb(error.__traceback__)
-    package = str(Path(__file__).parents[1])
-    innermost = next((f for f in reversed(frames) if "site-packages" not in f.filename), frames[-1])
-    return innermost.filename.startswith(package) and not isinstance(error, RuntimeError | ValueError | TypeError)

@@ -43,13 +43,17 @@ def indented(lines: list[str]) -> list[str]:
 @st.composite
 def statement(draw, depth: int, loop: str | None) -> list[str]:
     """Lines of one statement. `loop` is the counter of the loop around it, which bounds how often it turns."""
-    kinds = ["assign", "assign", "helper"] + ["leave"] * (loop is not None) + ["if", "for", "while"] * (depth > 0)
+    kinds = ["assign", "assign", "helper", "tile", "sum"] + ["leave"] * (loop is not None) + ["if", "for", "while"] * (depth > 0)
     kind = draw(st.sampled_from(kinds))
     target = draw(st.sampled_from(VARIABLES))
     if kind == "assign":
         return [f"{target} = ({draw(expressions)} + {draw(expressions)}) % 97"]
     if kind == "helper":
         return [f"{target} = helper({draw(atoms)}, {draw(atoms)})"]
+    if kind == "tile":
+        return [f"t = (t * {draw(st.integers(1, 3))} + tile_at(x, ({draw(expressions)}) % 8) + {draw(atoms)}) % 97"]
+    if kind == "sum":
+        return [f"{target} = total(t) % 97"]
     if kind == "leave":
         return [f"if {draw(conditions)}:", "    " + draw(st.sampled_from(("break", "continue")))]
     if kind == "if":
@@ -83,19 +87,23 @@ def helper(p, q):
         r = p + q
     return r % 50
 """
-START = ["a = (bx * 5 + by) % 13", "b = (by + bz * 3) % 7", "c = bx % 4"]
+START = ["a = (bx * 5 + by) % 13", "b = (by + bz * 3) % 7", "c = bx % 4", "t = tile_at(x, bx % 8)"]
 
 
 def plain_function(lines: list[str]):
-    """The statements as a function of plain Python: (x, bx, by, bz) to the three variables."""
-    body = "\n".join(indented([*START, *lines, "return a, b, c"]))
-    scope: dict = {"pick": lambda x, i: int(x[i])}
+    """The statements as a function of plain Python: (x, bx, by, bz) to the three variables and the four lanes of t."""
+    body = "\n".join(indented([*START, *lines, "return a, b, c, 0, *t.tolist()"]))
+    scope: dict = {
+        "pick": lambda x, i: int(x[i]),
+        "tile_at": lambda x, i: x[4 * i : 4 * i + 4].astype(np.int64),
+        "total": lambda t: sum(t.tolist()),
+    }
     exec(f"{HELPER}\ndef plain(x, bx, by, bz):\n{body}\n", scope)
     return scope["plain"]
 
 
 def kernel_of(lines: list[str], folder: Path):
-    """The statements as a kernel that scatters the three variables of each block into a row of `out`."""
+    """The statements as a kernel that writes the variables of each block into a row of `out`."""
     body = "\n".join(indented([*START, *lines]))
     text = f"""import cuda.tile as ct
 
@@ -103,6 +111,16 @@ def kernel_of(lines: list[str], folder: Path):
 @ct.function
 def pick(x, i):
     return ct.gather(x, i)
+
+
+@ct.function
+def tile_at(x, i):
+    return ct.load(x, (i,), (4,))
+
+
+@ct.function
+def total(t):
+    return ct.sum(t)
 
 
 @ct.function{HELPER}
@@ -115,6 +133,7 @@ def kernel(x, out):
     ct.scatter(out, (row, 0), a)
     ct.scatter(out, (row, 1), b)
     ct.scatter(out, (row, 2), c)
+    ct.store(out, (row, 1), ct.reshape(t, (1, 4)))
 """
     path = folder / f"kernel_{hash(text) & 0xFFFFFFFF:08x}.py"
     path.write_text(text)
@@ -140,7 +159,7 @@ def test_random_kernel_equals_plain_python_in_every_batching(lines, grid, folder
     kernel = kernel_of(lines, folder)
     counts = set()
     for batch_blocks in (None, 1, 2, 3, 7):
-        out = np.full(expected.shape, -1, np.int32)
+        out = np.zeros(expected.shape, np.int32)
         result = simulate(kernel, grid, DATA, out, batch_blocks=batch_blocks)
         np.testing.assert_array_equal(out, expected, err_msg="\n".join(lines))
         assert result.blocks == len(ids)

@@ -9,7 +9,7 @@ from cutile_sim.frontend.export import compile_kernel
 from cutile_sim.tileir.core import Function, Op, Value
 from cutile_sim.tileir.printer import print_module
 from ir_passes import PASSES, run
-from ir_passes.dataflow import terminators
+from ir_passes.edges import terminators
 from ir_passes.memory_roots import writable_parameters, written_parameters
 
 pytestmark = pytest.mark.cutile
