@@ -4,23 +4,32 @@ from cutile_sim import simulate
 result = simulate(kernel, grid, *args)      # arrays are written in place, as by ct.launch
 """
 
-from cutile_sim.api import load, simulate
-from cutile_sim.checker import CheckReport, Finding, check
-from cutile_sim.errors import (
-    AssertionFailedError,
-    BudgetExceededError,
-    CutileSimError,
-    DecodeError,
-    InternalError,
-    KernelError,
-    MisalignedError,
-    OutOfBoundsError,
-    ReadOnlyError,
-    UnsupportedError,
-    UsageError,
-    VerifyError,
-)
-from cutile_sim.launch import LaunchResult
+# PYTEST_DONT_REWRITE
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cutile_sim.api import load, simulate
+    from cutile_sim.checker import CheckReport, Finding, check
+    from cutile_sim.errors import (
+        AssertionFailedError,
+        BudgetExceededError,
+        CutileSimError,
+        DecodeError,
+        InternalError,
+        KernelError,
+        MisalignedError,
+        OutOfBoundsError,
+        ReadOnlyError,
+        UnsupportedError,
+        UsageError,
+        VerifyError,
+    )
+    from cutile_sim.launch import LaunchResult
+    from cutile_sim.standin import install, simulated_launches, uninstall
 
 __version__ = "0.1.0"
 
@@ -41,6 +50,34 @@ __all__ = [
     "UsageError",
     "VerifyError",
     "check",
+    "install",
     "load",
     "simulate",
+    "simulated_launches",
+    "uninstall",
 ]
+
+_HOMES = {
+    "load": "api",
+    "simulate": "api",
+    "CheckReport": "checker",
+    "Finding": "checker",
+    "check": "checker",
+    "LaunchResult": "launch",
+    "install": "standin",
+    "simulated_launches": "standin",
+    "uninstall": "standin",
+}
+"""The module of each name above; `errors` for the rest."""
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded at the first use: the pytest plugin and CUTILE_SIM's hook are in processes that may never need any of it.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'errors')}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

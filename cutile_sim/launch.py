@@ -150,7 +150,7 @@ def launch(
     for name, data in program.globals.items():
         cx.globals[name] = space.place(data, f"global {name}")
     machine = Machine(program.plan, cx, limits)
-    shape = batch_shape(grid, program.plan.peak_bytes, batch_blocks)
+    shape = batch_shape(grid, program.plan.live_bytes, batch_blocks)
     try:
         machine.run(values, batches(grid, shape), progress)
     except BaseException as error:

@@ -17,6 +17,7 @@ PASSES: dict[str, str] = {
     "dataflow": "ir_passes.dataflow:dataflow_graph",
     "memory_roots": "ir_passes.memory_roots:memory_roots",
     "block_dependence": "ir_passes.block_dependence:block_dependence",
+    "grid_axes": "ir_passes.grid_axes:grid_axes",
 }
 """Name of each pass, and where it lives: "module:function"."""
 

@@ -6,6 +6,7 @@ import io
 
 import numpy as np
 import pytest
+
 from cutile_sim import AssertionFailedError, DecodeError, UsageError, load, simulate
 from cutile_sim.frontend.export import compile_kernel
 
@@ -123,7 +124,7 @@ def test_arguments_that_do_not_fit_bytecode(bytecode_file, change, text):
 def test_files_that_are_no_bytecode(tmp_path):
     with pytest.raises(UsageError, match=r"cannot read .*nothing\.tileirbc: No such file"):
         load(tmp_path / "nothing.tileirbc")
-    with pytest.raises(UsageError, match="cannot read .*: Is a directory"):
+    with pytest.raises(UsageError, match=r"cannot read .*: Is a directory"):
         load(tmp_path)
     (tmp_path / "text").write_text("no bytecode")
     with pytest.raises(DecodeError):

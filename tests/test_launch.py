@@ -6,9 +6,10 @@ import threading
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
+
 from cutile_sim import UsageError, simulate
 from cutile_sim.launch import check_grid
-from numpy.lib.stride_tricks import as_strided
 
 pytestmark = pytest.mark.cutile
 

@@ -52,6 +52,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "cutile_sim.tileir",
         "cutile_sim.optable",
         "cutile_sim.dtypes",
+        "ir_passes",
     ),
     # What operations see of a running group lies below them.
     "cutile_sim.engine.context": (

@@ -12,6 +12,7 @@ import click
 from cutile_sim import __version__
 from cutile_sim.checker import compile_finding
 from cutile_sim.cli.check import check
+from cutile_sim.cli.exec import exec_
 from cutile_sim.cli.ir import ir
 from cutile_sim.cli.ops import ops
 from cutile_sim.cli.output import exit_code, note_json, report_error, wants_json
@@ -70,7 +71,7 @@ def cli() -> None:
     """
 
 
-for command in (run, check, ir, ops):
+for command in (run, exec_, check, ir, ops):
     cli.add_command(command)
 
 

@@ -2,25 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from cutile_sim.engine.group import Group
+from ir_passes.grid_axes import ALL, X, Y, Z
 
 CACHE_BYTES = 4 << 20
 """What the live tiles of a batch should fit into."""
+SCALAR_BYTES = 64
+"""What a block costs besides its tiles."""
 MAX_BLOCKS = 1 << 16
 """The most blocks in a batch: bounds what scalars cost."""
 
 
-def batch_shape(grid: tuple[int, int, int], bytes_per_block: int, blocks: int | None = None) -> tuple[int, int, int]:
-    """Blocks along x, y, z of a batch whose tiles fit the cache, or of about `blocks` blocks: whole rows first."""
-    room = blocks or max(1, min(MAX_BLOCKS, CACHE_BYTES // max(bytes_per_block, 64)))
-    x = min(grid[0], room)
-    y = min(grid[1], max(1, room // x))
-    z = min(grid[2], max(1, room // (x * y)))
-    return x, y, z
+def batch_shape(
+    grid: tuple[int, int, int], live_bytes: Mapping[int, int], blocks: int | None = None
+) -> tuple[int, int, int]:
+    """Blocks along x, y, z of a batch whose tiles fit the cache, or of about `blocks` blocks: whole rows first.
+
+    `live_bytes` are those of one block, by the axes that they depend on. The batch grows along whichever axis adds
+    least: blocks that share tiles of a matrix product's operands come together.
+    """
+    if blocks is not None:
+        x = min(grid[0], blocks)
+        y = min(grid[1], max(1, blocks // x))
+        return x, y, min(grid[2], max(1, blocks // (x * y)))
+    live = {ALL: SCALAR_BYTES, **live_bytes}
+    live[ALL] = max(live[ALL], SCALAR_BYTES)
+
+    def need(shape: tuple[int, ...]) -> int:
+        total = 0
+        for axes, size in live.items():
+            for bit, n in zip((X, Y, Z), shape, strict=True):
+                size *= n if axes & bit else 1
+            total += size
+        return total
+
+    shape = (1, 1, 1)
+    while True:
+        larger = [
+            tuple(min(2 * n, grid[a]) if a == axis else n for a, n in enumerate(shape))
+            for axis in range(3)
+            if shape[axis] < grid[axis]
+        ]
+        best = min(larger, key=need, default=shape)
+        if best == shape or need(best) > CACHE_BYTES or best[0] * best[1] * best[2] > MAX_BLOCKS:
+            return shape
+        shape = best[0], best[1], best[2]
 
 
 def batches(grid: tuple[int, int, int], shape: tuple[int, int, int]) -> Iterator[Group]:

@@ -10,11 +10,16 @@ from cutile_sim.tileir.core import Op
 
 @dataclass
 class Run:
-    """Steps with no control flow among them; `ops[i]` is what step i does, None for moves and releases."""
+    """Steps with no control flow among them; `ops[i]` is what step i does, None for moves and releases.
+
+    `count` is how many operations of the kernel they stand for. `fallback` is where to go on after a fault, in a loop
+    that takes several turns at once: there single turns find the lane.
+    """
 
     steps: list[Step] = field(default_factory=list)
     ops: list[Op | None] = field(default_factory=list)
     count: int = 0
+    fallback: int | None = None
 
 
 @dataclass

@@ -113,7 +113,11 @@ class Machine:
         while True:
             instruction = code[group.pc]
             if type(instruction) is Run:
-                self._steps(instruction, group.slots)
+                if instruction.fallback is not None and not self._attempt(instruction, group.slots):
+                    group.pc = instruction.fallback
+                    continue
+                if instruction.fallback is None:
+                    self._steps(instruction, group.slots)
                 cx.counts.operations += instruction.count * group.size
                 group.pc += 1
             elif type(instruction) is Branch:
@@ -152,6 +156,14 @@ class Machine:
             else:
                 assert type(instruction) is Halt
                 return False
+
+    def _attempt(self, run: Run, slots: list[Any]) -> bool:
+        """Run steps that may be done again in another way: False where they fail."""
+        try:
+            self._steps(run, slots)
+        except KernelError:
+            return False
+        return True
 
     def _steps(self, run: Run, slots: list[Any]) -> None:
         at = 0

@@ -8,15 +8,27 @@ after its last use.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cutile_sim.dtypes import ElementType
 from cutile_sim.engine.instructions import Branch, Halt, Instruction, Join, Jump, Run
-from cutile_sim.engine.steps import Step, advance, captured, counter_test, move, op_step, release
+from cutile_sim.engine.steps import (
+    Step,
+    advance,
+    captured,
+    constant_step,
+    counter_test,
+    move,
+    op_step,
+    release,
+    shift_bound,
+)
+from cutile_sim.engine.widen import widen
 from cutile_sim.errors import UnsupportedError
 from cutile_sim.tileir.core import Function, Op, Region, Value
-from cutile_sim.tileir.types import TileType
+from cutile_sim.tileir.types import TileType, Type
+from ir_passes.grid_axes import grid_axes
 
 
 @dataclass
@@ -24,14 +36,15 @@ class Plan:
     """A function ready to run.
 
     Attributes:
-        peak_bytes: The most bytes of block-dependent tiles that live at once in one block, for sizing batches.
+        live_bytes: Where the most bytes of tiles live at once: those of one block, by the axes of the grid that they
+            depend on (bits of `ir_passes.grid_axes`). For sizing batches.
     """
 
     parameters: tuple[Value, ...]
     prologue: Run
     code: list[Instruction]
     slot_count: int
-    peak_bytes: int
+    live_bytes: Mapping[int, int]
 
 
 def tile_bytes(value: Value) -> int:
@@ -69,12 +82,15 @@ class _Planner:
         self.sizes: dict[int, int] = {}
         self.loops: list[tuple[int, int]] = []
         self.marks: list[tuple[Run, int, int]] = []
+        self.makers: dict[Value, Op] = {v: op for op in function.walk() for v in op.results}
+        self.axes: dict[int, int] = {v.index: a for v, a in grid_axes(function).items()}
+        self.weight = 1
 
     def plan(self) -> Plan:
         self._region(self.function.body, _Targets())
         self._emit(Halt())
-        peak = self._releases()
-        return Plan(self.function.parameters, self.prologue, self.code, self.slot_count, peak)
+        live = self._releases()
+        return Plan(self.function.parameters, self.prologue, self.code, self.slot_count, live)
 
     # Emission
 
@@ -102,7 +118,7 @@ class _Planner:
             self.last_use[slot] = max(self.last_use.get(slot, 0), self.position)
         self.run.steps.append(step)
         self.run.ops.append(op)
-        self.run.count += op is not None
+        self.run.count += self.weight if op is not None else 0
         self.marks.append((self.run, len(self.run.steps), self.position))
         self.position += 1
 
@@ -171,18 +187,45 @@ class _Planner:
         initial = op.operands["init_values"]
         assert isinstance(lower, Value) and isinstance(upper, Value) and isinstance(step, Value)
         assert isinstance(initial, tuple)
+        start: tuple[Value, ...] = (lower, *initial)
+        unsigned = bool(op.attributes["unsigned_cmp"])
+        wide = widen(op, self.makers, self._fresh) if self._steps_by_one(step) and not unsigned else None
+        if wide is not None:
+            start = self._several_turns(*wide, start, upper)
+        self._turns(op, start, upper, step, unsigned)
+        self._move(op.regions[0].arguments[1:], op.results)
+
+    def _several_turns(
+        self, loop: Op, before: list[Op], turns: int, start: tuple[Value, ...], upper: Value
+    ) -> tuple[Value, ...]:
+        """Run a widened loop while enough turns are left; the values that hold its counter and what it carries."""
+        self.weight = 0
+        for maker in before:
+            self._op(maker, _Targets())
+        last, step = self._fresh(upper.type, upper), self._fresh(upper.type, upper)
+        self._step(shift_bound(upper.index, 1 - turns, last.index), None, (upper.index,), (last.index,))
+        self._step(constant_step(turns, upper.index, step.index), None, (upper.index,), (step.index,))
+        first = len(self.code) + bool(self.run.steps)
+        self.weight = turns
+        self._turns(loop, start, last, step, False)
+        self.weight = 1
+        for instruction in self.code[first:]:
+            if isinstance(instruction, Run):
+                instruction.fallback = len(self.code) - 1
+        return loop.regions[0].arguments
+
+    def _turns(self, op: Op, start: tuple[Value, ...], upper: Value, step: Value, unsigned: bool) -> None:
+        """Lay out a counted loop. Afterwards the arguments of its region hold the counter and what it carries."""
         region = op.regions[0]
-        counter, *carried = region.arguments
-        self._move((lower, *initial), region.arguments)
-        self._declare(region.arguments)
+        counter = region.arguments[0]
+        self._move(start, region.arguments)
         head = self._here()
-        start = self.position
-        test = self.slot_count
-        self.slot_count += 1
-        less = counter_test(counter.index, upper.index, test, bool(op.attributes["unsigned_cmp"]))
-        self._step(less, None, (counter.index, upper.index), (test,))
-        branch = Branch(test, -1, op)
-        self.last_use[test] = self.position
+        begin = self.position
+        test = self._fresh(upper.type, upper)
+        less = counter_test(counter.index, upper.index, test.index, unsigned)
+        self._step(less, None, (counter.index, upper.index), (test.index,))
+        branch = Branch(test.index, -1, op)
+        self.last_use[test.index] = self.position
         self._emit(branch)
         latch = _Latch(op, region.arguments[1:])
         self._region(region, _Targets(loop=latch))
@@ -190,19 +233,28 @@ class _Planner:
         self._emit(Join())
         self._step(advance(counter.index, step.index), None, (counter.index, step.index), (counter.index,))
         self._emit(Jump(head, op, is_back=True))
-        self.loops.append((start, self.position))
+        self.loops.append((begin, self.position))
         for value in (upper, step, *region.arguments):
             self.last_use[value.index] = self.position
         branch.target = self._here()
         self._emit(Join())
-        self._move(carried, op.results)
+
+    def _fresh(self, kind: Type, like: Value) -> Value:
+        """A new value of the plan's own, which depends on the block as `like` does."""
+        value = Value(self.slot_count, kind)
+        self.slot_count += 1
+        self.axes[value.index] = self.axes.get(like.index, 0)
+        return value
+
+    def _steps_by_one(self, step: Value) -> bool:
+        maker = self.makers.get(step)
+        return maker is not None and maker.name == "constant" and bool((maker.attributes["value"] == 1).all())
 
     def _loop(self, op: Op, targets: _Targets) -> None:
         initial = op.operands["init_values"]
         assert isinstance(initial, tuple)
         region = op.regions[0]
         self._move(initial, region.arguments)
-        self._declare(region.arguments)
         head = self._here()
         start = self.position
         self._emit(Join())
@@ -218,9 +270,6 @@ class _Planner:
             self.last_use[value.index] = self.position
         leave.resolve(self._here())
         self._emit(Join())
-
-    def _declare(self, values: Iterable[Value]) -> None:
-        self._note_sizes(values)
 
     def _yield(self, op: Op, targets: _Targets) -> None:
         self._move(op.inputs, targets.yields)
@@ -244,8 +293,8 @@ class _Planner:
 
     # Liveness
 
-    def _releases(self) -> int:
-        """Clear each slot after its last use. Returns the most bytes that live at once."""
+    def _releases(self) -> dict[int, int]:
+        """Clear each slot after its last use. Returns what lives where most bytes live at once."""
         fixed = {v.index for v in self.uniform}
         for slot, born in self.born.items():
             for start, end in self.loops:
@@ -253,24 +302,29 @@ class _Planner:
                     self.last_use[slot] = end
         by_position: dict[int, list[int]] = {}
         places = [position for _, _, position in self.marks]
-        change = [0] * (self.position + 2)
+        changes: list[list[tuple[int, int]]] = [[] for _ in range(self.position + 2)]
         for slot, last in self.last_use.items():
             if slot in fixed or slot not in self.born:
                 continue
             after = bisect_left(places, last)
             if after < len(places):
                 by_position.setdefault(places[after], []).append(slot)
-            change[self.born[slot]] += self.sizes.get(slot, 0)
-            change[last + 1] -= self.sizes.get(slot, 0)
+            if size := self.sizes.get(slot, 0):
+                axes = self.axes.get(slot, 0)
+                changes[self.born[slot]].append((axes, size))
+                changes[last + 1].append((axes, -size))
         for run, index, position in reversed(self.marks):
             dead = by_position.get(position)
             if dead:
                 run.steps.insert(index, release(tuple(dead)))
                 run.ops.insert(index, None)
-        peak = live = 0
-        for delta in change:
-            live += delta
-            peak = max(peak, live)
+        live: dict[int, int] = {}
+        peak: dict[int, int] = {}
+        for here in changes:
+            for axes, size in here:
+                live[axes] = live.get(axes, 0) + size
+            if sum(live.values()) > sum(peak.values()):
+                peak = dict(live)
         return peak
 
 

@@ -68,6 +68,26 @@ def advance(counter: int, step: int) -> Step:
     return advance_counter
 
 
+def shift_bound(bound: int, distance: int, result: int) -> Step:
+    """A loop's bound moved by a number of turns of step 1; a bound so low that it would wrap is left as it is."""
+
+    def shift(slots: list[Any], cx: Any) -> None:
+        value = slots[bound]
+        low = np.iinfo(value.dtype).min - distance
+        slots[result] = np.where(value < low, value, value + value.dtype.type(distance))
+
+    return shift
+
+
+def constant_step(number: int, like: int, result: int) -> Step:
+    """A number as a scalar of the same type as another slot."""
+
+    def constant(slots: list[Any], cx: Any) -> None:
+        slots[result] = np.full((1, 1, 1), number, slots[like].dtype)
+
+    return constant
+
+
 def captured(op: Op) -> list[Value]:
     """Values that the regions of an operation use from outside."""
     inside: set[Value] = set()

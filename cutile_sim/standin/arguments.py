@@ -1,7 +1,7 @@
 """Which arguments of a simulated launch lie in the memory of the simulated GPU.
 
-A launch on a GPU refuses arrays in host memory, so the simulated one does too: a program that forgets to move an array to
-the GPU must fail here as it would there. On the simulated GPU are
+A launch on a GPU refuses arrays in host memory, so the simulated one does too: a program that forgets to move an array
+to the GPU must fail here as it would there. On the simulated GPU are
 
 - torch tensors that torch's stand-in made "on cuda" (`torch_tensors`);
 - objects whose type has a true attribute `__cutile_sim_device_array__`: arrays of our other stand-ins;
@@ -54,7 +54,7 @@ def _lowered_array(arg: Any) -> Any:
 
         if not is_on_gpu(arg):
             raise _on_host("a CPU tensor", 'create it with device="cuda"')
-        return arg.detach() if arg.requires_grad else arg
+        return arg
     if getattr(type(arg), DEVICE_ARRAY, False):
         return arg
     interface = None if isinstance(arg, type) else getattr(arg, "__cuda_array_interface__", None)

@@ -1,4 +1,4 @@
-"""The GPUs that can be stood in for: what programs ask of a device, by architecture, and whether a real one is there."""
+"""The GPUs that can be stood in for, with what programs ask of a device, and whether a real one is there."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Gpu(NamedTuple):
         return f"{self.product} (simulated by cutile_sim)"
 
 
-# Multiprocessors, GiB of memory, KiB of shared memory a multiprocessor, MiB of second-level cache: NVIDIA's data sheets and
-# the table of technical specifications per compute capability in the CUDA programming guide.
+# Multiprocessors, GiB of memory, KiB of shared memory a multiprocessor, MiB of second-level cache: from NVIDIA's data
+# sheets and the table of technical specifications per compute capability in the CUDA programming guide.
 _PRODUCTS = {
     "sm_80": ("NVIDIA A100", 108, 80, 164, 40),
     "sm_86": ("NVIDIA A40", 84, 48, 100, 6),
@@ -62,7 +62,9 @@ def gpu_of(arch: str) -> Gpu:
     row = _PRODUCTS.get(arch)
     match = re.fullmatch(r"sm_(\d+)(\d)", arch)
     if row is None or match is None:
-        raise UsageError(f"there is no stand-in for a GPU of architecture {arch!r}; possible are {', '.join(_PRODUCTS)}")
+        raise UsageError(
+            f"there is no stand-in for a GPU of architecture {arch!r}; possible are {', '.join(_PRODUCTS)}"
+        )
     product, processors, memory_gib, shared_kib, l2_mib = row
     return Gpu(
         arch,

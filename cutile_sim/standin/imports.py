@@ -1,4 +1,4 @@
-"""Acts when other people's modules are imported: after torch or cuda.tile, and in the place of a package that is missing."""
+"""Acts when other people's modules are imported: after torch or cuda.tile, and in place of a missing package."""
 
 from __future__ import annotations
 

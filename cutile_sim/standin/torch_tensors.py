@@ -1,11 +1,11 @@
 """Torch tensors "on cuda" that lie in host memory: torch's calls are intercepted, programs stay as they are.
 
 A `TorchFunctionMode` sees every call of torch's Python interface. It sends `device="cuda"` to the CPU and notes on the
-storage of the result that it is on the simulated GPU. The note is what `Tensor.device` and `Tensor.is_cuda` report, what
-copying between the two memories goes by, and what a launch asks for. Views share their storage and so the note.
+storage of the result that it is on the simulated GPU. The note is what `Tensor.device` and `Tensor.is_cuda` report,
+what copying between the two memories goes by, and what a launch asks for. Views share their storage and so the note.
 
-Results of calls with such a tensor among their arguments are on the GPU too. Gradients that the autograd engine makes in
-C++ carry no note: during a backward pass that started from the GPU they count as on the GPU.
+Results of calls with such a tensor among their arguments are on the GPU too. Gradients that the autograd engine makes
+in C++ carry no note: during a backward pass that started from the GPU they count as on the GPU.
 """
 
 from __future__ import annotations
@@ -180,9 +180,11 @@ def _call(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
 
 def _noted(result: Any, to_gpu: bool, is_explicit: bool, inputs: list[torch.Tensor]) -> Any:
     if not isinstance(result, torch.Tensor):
-        if not any(True for _ in _tensors(result)):
+        if not isinstance(result, tuple | list):
             return result
         items = [_noted(item, to_gpu, is_explicit, inputs) for item in result]
+        if all(new is old for new, old in zip(items, result, strict=True)):
+            return result
         # A named tuple is built from its items, torch.return_types from one sequence of them.
         return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
     storage = _storage(result)
@@ -232,7 +234,8 @@ def _get_device_number(func: Callable[..., Any], args: tuple[Any, ...], kwargs: 
 def _numpy(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if is_on_gpu(args[0]) and not kwargs.get("force"):
         raise TypeError(
-            "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+            "can't convert cuda:0 device type tensor to numpy."
+            " Use Tensor.cpu() to copy the tensor to host memory first."
         )
     result = func(*args, **kwargs)
     return result.copy() if is_on_gpu(args[0]) else result

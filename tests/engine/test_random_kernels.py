@@ -43,7 +43,11 @@ def indented(lines: list[str]) -> list[str]:
 @st.composite
 def statement(draw, depth: int, loop: str | None) -> list[str]:
     """Lines of one statement. `loop` is the counter of the loop around it, which bounds how often it turns."""
-    kinds = ["assign", "assign", "helper", "tile", "sum"] + ["leave"] * (loop is not None) + ["if", "for", "while"] * (depth > 0)
+    kinds = (
+        ["assign", "assign", "helper", "tile", "sum"]
+        + ["leave"] * (loop is not None)
+        + ["if", "for", "while"] * (depth > 0)
+    )
     kind = draw(st.sampled_from(kinds))
     target = draw(st.sampled_from(VARIABLES))
     if kind == "assign":

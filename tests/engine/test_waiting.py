@@ -149,7 +149,7 @@ def test_wait_that_never_ends_names_the_loop_and_keeps_what_was_printed():
 
 
 def test_time_limit():
-    with pytest.raises(BudgetExceededError, match="longer than 0.2 seconds"):
+    with pytest.raises(BudgetExceededError, match=r"longer than 0\.2 seconds"):
         simulate(counts_for_ever, 2, zeros(), time_limit=0.2)
     with pytest.raises(BudgetExceededError, match="while n >= 0"):
         simulate(counts_for_ever, 2, zeros(), step_limit=1000)

@@ -1,7 +1,7 @@
 """Kernels that were run on an NVIDIA H200, with the inputs they had: what the GPU wrote lies in kernels.npz.
 
 Recorded with cuda-tile 1.7.0 and tileiras 13.4 for sm_90. A key is case/argument, a value the raw bytes of every n-th
-element, n = `sampling(size)`. Inputs are made anew from seeds. Cases whose outputs are not in the file were not recorded.
+element, n = `sampling(size)`. Inputs are made anew from seeds. Cases without outputs in the file were not recorded.
 """
 
 from __future__ import annotations
@@ -177,9 +177,7 @@ def elementwise() -> Iterator[Case]:
     for operation, types in rows:
         kernel = binary_kernel(operation)
         for name in types:
-            yield Case(
-                f"{operation.__name__}-{name}", kernel, (4,), lambda o=operation, n=name: operands(o, n), (2,)
-            )
+            yield Case(f"{operation.__name__}-{name}", kernel, (4,), lambda o=operation, n=name: operands(o, n), (2,))
 
 
 # Conversions
@@ -225,9 +223,7 @@ def casts() -> Iterator[Case]:
             def inputs(source=source, target=target) -> list[np.ndarray]:
                 return [special(source, 256), np.zeros(256, numpy_dtype(target))]
 
-            yield Case(
-                f"out-of-range-{source}-to-{target}", cast_kernel(getattr(ct, target)), (1,), inputs, (1,)
-            )
+            yield Case(f"out-of-range-{source}-to-{target}", cast_kernel(getattr(ct, target)), (1,), inputs, (1,))
 
 
 # Memory
@@ -380,9 +376,7 @@ def atomics() -> Iterator[Case]:
             return [y, np.arange(64, dtype=np.int32), e, np.full(64, 77, y.dtype), np.zeros_like(y)]
 
         yield Case(f"atomic-cas-{name}", swap, (2,), inputs, (0, 4))
-    yield Case(
-        "view-add", add_tiles, (8,), lambda: [ramp("float32", 128), np.zeros(32, np.float32)], (1,)
-    )
+    yield Case("view-add", add_tiles, (8,), lambda: [ramp("float32", 128), np.zeros(32, np.float32)], (1,))
 
 
 # Control flow

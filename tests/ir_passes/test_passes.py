@@ -5,6 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+
 from cutile_sim.frontend.export import compile_kernel
 from cutile_sim.tileir.core import Function, Op, Value
 from cutile_sim.tileir.printer import print_module
@@ -175,9 +176,7 @@ def test_dataflow():
     # By operands, carried values, conditions of an `if` and bounds of a `for`; not by the exits of a `loop`.
     assert reached[2:5] == [(True, False), (True, True), (False, True)]
     assert reached[7] == (False, True)
-    kinds = {
-        (graph.edges[edge]["op"].name, graph.edges[edge]["control"]) for edge in graph.in_edges(stores[3])
-    }
+    kinds = {(graph.edges[edge]["op"].name, graph.edges[edge]["control"]) for edge in graph.in_edges(stores[3])}
     assert ("if", True) in kinds or ("for", True) in kinds
     assert not nx.is_directed_acyclic_graph(graph), "what a loop carries makes a cycle"
     for loop in ops_named(function, "for") + ops_named(function, "loop"):

@@ -62,7 +62,7 @@ def test_misaligned_lane(space):
         gather(space, lanes(a.address, a.address + 6), F32, None)
     assert (caught.value.error_class, caught.value.position) == (MisalignedError, (0, 0, 0, 1))
     assert gather(space, lanes(a.address + 3), I8, None).ravel().tolist() == [0]
-    with pytest.raises(LaneFault, match="f64 .* is not aligned to 8 bytes"):
+    with pytest.raises(LaneFault, match=r"f64 .* is not aligned to 8 bytes"):
         gather(space, lanes(a.address + 4), F64, None)
     mask = np.array([True, False]).reshape(1, 1, 1, 2)
     assert gather(space, lanes(a.address, a.address + 6), F32, mask).ravel().tolist() == [0, 0]

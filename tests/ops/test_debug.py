@@ -39,7 +39,7 @@ def check_all(x):
 
 @ct.kernel
 def check_scalar(n):
-    ct.assert_(ct.bid(0) < n, "100% wrong: {braces} and \"quotes\"")
+    ct.assert_(ct.bid(0) < n, '100% wrong: {braces} and "quotes"')
 
 
 @pytest.mark.parametrize("batch_blocks", BATCHES)

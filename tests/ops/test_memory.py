@@ -101,7 +101,7 @@ def test_gather_and_scatter_check_bounds(where, mask, batch_blocks):
 @pytest.mark.parametrize(
     ("where", "lane", "text"),
     [
-        ((0, 1, 2, 3, 4, 10, 11, 5), 1, r"array 'x' of shape 10, index \(10,\): 1 element past its last \(and 1 more lane\)"),
+        ((0, 1, 2, 3, 4, 10, 11, 5), 1, r"'x' of shape 10, index \(10,\): 1 element past its last \(and 1 more lane\)"),
         ((0, 1, 2, 3, 4, 9, 5, 12), 3, r"array 'x' of shape 10, index \(12,\): 3 elements past its last \("),
         ((0, 1, 2, 3, 0, 0, -3, 0), 2, r"array 'x' of shape 10, index \(-3,\): 3 elements before its first"),
         ((0, 1, 2, 3, 2**31 - 1, 0, 0, 0), 0, r"array 'x' of shape 10, index \(2147483647,\)"),
@@ -125,7 +125,7 @@ def test_load_between_the_elements_of_a_view():
     y = np.zeros(4, np.float32)
     simulate(gather_pairs, 1, view, i32(0, 1, 2, 2), i32(0, 3, 1, 3), y)
     assert y.tolist() == [23, 36, 44, 46]
-    with pytest.raises(OutOfBoundsError, match="array 'x' of shape 3x4, element 6 .* between its elements") as caught:
+    with pytest.raises(OutOfBoundsError, match=r"array 'x' of shape 3x4, element 6 .* between its elements") as caught:
         simulate(gather_pairs, 1, view, i32(0, 1, 2, 0), i32(0, 3, 1, 6), y)
     assert caught.value.lane == (3,)
 

@@ -1,4 +1,4 @@
-"""Loads and stores through views, against lane-by-lane Python: shapes, tiles, strides, orders, steps, indices, padding."""
+"""Loads and stores through views against lane-by-lane Python: shapes, tiles, strides, orders, steps, indices."""
 
 from __future__ import annotations
 
@@ -335,3 +335,33 @@ def test_fill_of_undetermined_lanes(undetermined, number, real):
         simulate(kernel, 1, np.arange(5, dtype=dtype), y, undetermined=undetermined)
         np.testing.assert_array_equal(y[:5], np.arange(5))
         np.testing.assert_array_equal(y[5:], np.full(3, expected, dtype))
+
+
+@ct.kernel
+def slices(x, y, z):
+    """Views that differ by block, made before blocks part and used after."""
+    b = ct.bid(0)
+    v = x.slice(0, b * 3, b * 3 + 3)
+    t = ct.load(v, (0,), (4,), padding_mode=PAD.ZERO)
+    w = z.slice(0, b * 4, b * 4 + 3)
+    if b % 3 == 0:
+        u = x.slice(0, b, b + 2)
+        t = t + ct.load(u, (0,), (4,), padding_mode=PAD.ZERO)
+        ct.store(w, (0,), ct.full((4,), b, ct.int32))
+    else:
+        t = t * 10
+        ct.store(w, (0,), ct.full((2,), -b, ct.int32))
+    ct.store(y, (b, 0), ct.reshape(t + ct.load(v, (0,), (4,), padding_mode=PAD.ZERO), (1, 4)))
+
+
+@pytest.mark.parametrize("batch_blocks", [None, 1, 3])
+def test_slices_that_differ_by_block(batch_blocks):
+    x = np.arange(1, 31, dtype=np.int32)
+    y, z = np.zeros((8, 4), np.int32), np.full(32, -9, np.int32)
+    simulate(slices, 8, x, y, z, batch_blocks=batch_blocks)
+    for b in range(8):
+        v = [*x[3 * b : 3 * b + 3].tolist(), 0]
+        u = [*x[b : b + 2].tolist(), 0, 0]
+        t = [p + q for p, q in zip(v, u, strict=True)] if b % 3 == 0 else [10 * p for p in v]
+        assert y[b].tolist() == [p + q for p, q in zip(t, v, strict=True)]
+        assert z[4 * b : 4 * b + 4].tolist() == ([b, b, b, -9] if b % 3 == 0 else [-b, -b, -9, -9])

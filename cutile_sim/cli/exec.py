@@ -1,0 +1,29 @@
+"""`cutile-sim exec`: run a Python script with launches simulated."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from cutile_sim.standin.runner import run_script
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--arch", metavar="GPU", help="The GPU to stand in for. Default: sm_90.")
+@click.option("--force", is_flag=True, help="Simulate also where a real GPU is present.")
+@click.argument("script", metavar="SCRIPT.py")
+@click.argument("args", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
+def exec_(script: str, args: tuple[str, ...], arch: str | None, force: bool) -> None:
+    """Run a script, with launches simulated.
+
+    ct.launch runs kernels on the CPU, and torch and CuPy do without a GPU. The script is not changed; what it prints,
+    its errors and its exit code are its own.
+
+    \b
+    Example:
+      cutile-sim exec examples/vector_add.py
+    """
+    # Past click, so that no handler of ours sees what the script raises; its exit handlers run as usual.
+    code = run_script(script, args, arch=arch, force=force)
+    sys.exit(code)

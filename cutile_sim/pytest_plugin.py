@@ -1,0 +1,58 @@
+"""The pytest plugin: `pytest --cutile-sim` runs GPU tests without a GPU. Without the option it imports nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+_ACTIVE = pytest.StashKey[str]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options and their ini twins."""
+    group = parser.getgroup("cutile-sim", "cuTile kernels without a GPU")
+    group.addoption(
+        "--cutile-sim",
+        action="store_true",
+        default=False,
+        help="Simulate launches of cuTile kernels on the CPU, and let torch do without a GPU.",
+    )
+    group.addoption("--cutile-sim-arch", metavar="GPU", default=None, help="The GPU to stand in for. Default: sm_90.")
+    group.addoption(
+        "--cutile-sim-force", action="store_true", default=False, help="Simulate also where a real GPU is present."
+    )
+    parser.addini("cutile_sim", "As the option --cutile-sim.", type="bool", default=False)
+    parser.addini("cutile_sim_arch", "As the option --cutile-sim-arch.", default="")
+
+
+# Before the conftest files: code at their top, and that of test modules, already asks for a GPU.
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Put the stand-ins in place, for this process and those that it starts."""
+    options = early_config.known_args_namespace
+    if not (options.cutile_sim or options.cutile_sim_force or early_config.getini("cutile_sim")):
+        return
+    from cutile_sim.errors import UsageError
+    from cutile_sim.standin import activation
+
+    arch = options.cutile_sim_arch or early_config.getini("cutile_sim_arch") or None
+    try:
+        activation.install(arch, force=options.cutile_sim_force)
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+    early_config.add_cleanup(activation.uninstall)
+    early_config.add_cleanup(activation.pass_on(force=options.cutile_sim_force))
+    early_config.stash[_ACTIVE] = activation.current_gpu().arch
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """A line that says so."""
+    arch = config.stash.get(_ACTIVE, None)
+    return None if arch is None else f"cutile_sim: launches are simulated on the CPU ({arch})"
+
+
+def pytest_configure(config: Any) -> None:
+    """Refuse an architecture without the option, which would otherwise do nothing."""
+    if config.option.cutile_sim_arch and _ACTIVE not in config.stash:
+        raise pytest.UsageError("--cutile-sim-arch needs --cutile-sim")
