@@ -9,7 +9,7 @@ import click
 from cutile_sim.standin.runner import run_script
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--arch", metavar="GPU", help="The GPU to stand in for. Default: sm_90.")
 @click.option("--force", is_flag=True, help="Simulate also where a real GPU is present.")
 @click.argument("script", metavar="SCRIPT.py")

@@ -11,6 +11,7 @@ import numpy as np
 
 from cutile_sim.dtypes import ElementType
 from cutile_sim.engine.group import Group
+from cutile_sim.memory.access import Places
 from cutile_sim.memory.space import AddressSpace, Allocation
 from cutile_sim.tileir.core import Op
 from cutile_sim.tileir.types import PointerType
@@ -91,6 +92,8 @@ class Context:
             for i, value in enumerate(slots):
                 if type(value) is np.ndarray and value.base is memory:
                     slots[i] = value.copy()
+                elif type(value) is Places and value.items.base is memory:
+                    slots[i] = value.map(np.copy)
 
     def repeats(self, shape: Sequence[int]) -> int:
         """How many of the group's blocks each entry on the batch axes of an array of this shape stands for."""

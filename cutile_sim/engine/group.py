@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cutile_sim.engine.values import BatchShape, TensorView, TileView, batch_of, map_value
+from cutile_sim.memory.access import Places
 
 
 class Group:
@@ -129,6 +130,9 @@ def merge(groups: list[Group]) -> Group:
             return head
         if _equal_for_all(values):
             return head
+        if any(isinstance(v, Places) for v in values):
+            values = [v.addresses() if isinstance(v, Places) else v for v in values]
+            head = values[0]
         if isinstance(head, np.ndarray):
             return _concatenate(values, groups, axis).take(order, axis=target)
         if head is None:

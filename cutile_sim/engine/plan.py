@@ -23,6 +23,7 @@ from cutile_sim.engine.steps import (
     op_step,
     release,
     shift_bound,
+    uses_of,
 )
 from cutile_sim.engine.widen import widen
 from cutile_sim.errors import UnsupportedError
@@ -76,7 +77,7 @@ class _Planner:
         self.slot_count = function.value_count
         self.position = 0
         self.uniform: set[Value] = set(function.parameters)
-        self.used: set[Value] = {v for op in function.walk() for v in op.inputs}
+        self.uses = uses_of(function.walk())
         self.born: dict[int, int] = {}
         self.last_use: dict[int, int] = {}
         self.sizes: dict[int, int] = {}
@@ -146,7 +147,7 @@ class _Planner:
             handler(self, op, targets)
             return
         self._note_sizes(op.results)
-        step = op_step(op, self.used)
+        step = op_step(op, self.uses)
         reads = [v.index for v in op.inputs] + [v.index for v in captured(op)]
         if _is_uniform(op, self.uniform):
             self.uniform.update(op.results)
@@ -161,7 +162,7 @@ class _Planner:
         """Constants inside a reduction's body: its steps read them from the prologue's slots."""
         if op.name == "constant":
             self.uniform.update(op.results)
-            self.prologue.steps.append(op_step(op, self.used))
+            self.prologue.steps.append(op_step(op, self.uses))
             self.prologue.ops.append(op)
 
     def _if(self, op: Op, targets: _Targets) -> None:
@@ -228,16 +229,34 @@ class _Planner:
         self.last_use[test.index] = self.position
         self._emit(branch)
         latch = _Latch(op, region.arguments[1:])
+        flag = _stop_flag(region)
+        if flag is not None:
+            left = self._leave_if(flag, op)
+            region = Region(region.arguments, region.ops[1:])
         self._region(region, _Targets(loop=latch))
         latch.resolve(self._here())
         self._emit(Join())
         self._step(advance(counter.index, step.index), None, (counter.index, step.index), (counter.index,))
-        self._emit(Jump(head, op, is_back=True))
+        may_wait = flag is not None and _reads_memory(region)
+        carried = tuple(v.index for v in region.arguments[1:])
+        self._emit(Jump(head, op, is_back=True, may_wait=may_wait, carried=carried))
         self.loops.append((begin, self.position))
         for value in (upper, step, *region.arguments):
             self.last_use[value.index] = self.position
         branch.target = self._here()
+        if flag is not None:
+            left.target = branch.target
         self._emit(Join())
+
+    def _leave_if(self, flag: Value, op: Op) -> Jump:
+        """A jump, taken where the flag holds, whose target is still to be set."""
+        self.last_use[flag.index] = self.position
+        skip = Branch(flag.index, -1, op)
+        self._emit(skip)
+        jump = Jump(-1, op)
+        self._emit(jump)
+        skip.target = self._here()
+        return jump
 
     def _fresh(self, kind: Type, like: Value) -> Value:
         """A new value of the plan's own, which depends on the block as `like` does."""
@@ -358,6 +377,21 @@ class _Targets:
     yields: tuple[Value, ...] = ()
     loop: _Latch | None = None
     leave: _Latch | None = None
+
+
+def _stop_flag(region: Region) -> Value | None:
+    """The flag with which a counted loop skips all turns that are left: how the front-end writes a `break` out of one.
+
+    Its body begins with `if flag { continue }` that hands everything on as it is.
+    """
+    first = region.ops[0]
+    if first.name != "if" or first.inputs[0] not in region.arguments[1:] or first.results:
+        return None
+    then = first.regions[0].ops
+    otherwise = first.regions[1].ops if len(first.regions) > 1 else ()
+    if len(then) != 1 or then[0].name != "continue" or then[0].inputs != region.arguments[1:]:
+        return None
+    return first.inputs[0] if all(o.name == "yield" for o in otherwise) else None
 
 
 def _leaves(region: Region) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -103,7 +104,30 @@ def captured(op: Op) -> list[Value]:
     return found
 
 
-def op_step(op: Op, used: set[Value]) -> Step:
+@dataclass(frozen=True)
+class Uses:
+    """How a function uses its values: `read` by anything; `escaping` in other ways than as places of accesses."""
+
+    read: frozenset[Value]
+    escaping: frozenset[Value]
+
+
+def uses_of(ops: Iterable[Op]) -> Uses:
+    """How operations use values."""
+    read: set[Value] = set()
+    escaping: set[Value] = set()
+    for op in ops:
+        read.update(op.inputs)
+        place = next((op.operands[n] for n in _PLACES if n in op.operands), None) if op.name in _ACCESSES else None
+        escaping.update(v for n, v in enumerate(op.inputs) if v is not place or op.inputs.index(v) != n)
+    return Uses(frozenset(read), frozenset(escaping))
+
+
+_ACCESSES = ("load_ptr_tko", "store_ptr_tko", "atomic_rmw_tko", "atomic_cas_tko")
+_PLACES = ("source", "destination", "pointers")
+
+
+def op_step(op: Op, uses: Uses) -> Step:
     """The step that evaluates one operation: reads operand slots, calls its function, writes result slots."""
     implementation = IMPLEMENTATIONS[op.name]
     names = [n for n in op.spec.operand_names if n in implementation.operands]
@@ -115,10 +139,12 @@ def op_step(op: Op, used: set[Value]) -> Step:
             n: tuple(x.type for x in v) if isinstance(v, tuple) else (None if v is None else v.type)
             for n, v in op.operands.items()
         }
+    if "only_accessed" in implementation.wants:
+        keywords["only_accessed"] = op.results[0] not in uses.escaping
     if "used_results" in implementation.wants:
-        keywords["used_results"] = tuple(v in used for v in op.results)
+        keywords["used_results"] = tuple(v in uses.read for v in op.results)
     function = partial(implementation.function, **keywords) if keywords else implementation.function
-    body = Body(op, captured(op), partial(op_step, used=used)) if op.regions else None
+    body = Body(op, captured(op), partial(op_step, uses=uses)) if op.regions else None
     wants_cx = "cx" in implementation.wants
     operands = [op.operands[n] for n in names]
     results = [v.index for v in op.results]

@@ -1,7 +1,8 @@
 """What a slot of a running group of blocks may hold.
 
 A tile is a NumPy array of shape (z, y, x, *tile): three batch axes over the group's blocks, each of size 1 where the
-value does not depend on it. A token is None. Views of memory are the two classes here.
+value does not depend on it. A tile of pointers may be `Places` instead. A token is None. Views of memory are the two
+classes here.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cutile_sim.dtypes import ElementType
+from cutile_sim.memory.access import Places
 from cutile_sim.tileir.types import ViewType
 
 Batched = np.ndarray
@@ -69,6 +71,8 @@ def batch_of(value: Any) -> BatchShape:
     """The batch axes of a slot's value."""
     if isinstance(value, np.ndarray):
         return value.shape[:3]  # type: ignore[return-value]
+    if isinstance(value, Places):
+        return value.items.shape[:3]  # type: ignore[return-value]
     if isinstance(value, TileView):
         value = value.tensor
     if isinstance(value, TensorView):

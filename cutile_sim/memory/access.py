@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +13,39 @@ from cutile_sim.memory.space import SLOT_BITS, AddressSpace, Allocation
 
 NEVER_SET = int.from_bytes(b"\x5a" * 8, "little")
 """An undetermined 64-bit integer, taken for an address."""
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Lanes of memory as items counted from one address: what a tile of pointers is before anyone asks for addresses.
+
+    `base` is a byte address, `items` int64 counts of items of `item_bytes` from it.
+    """
+
+    base: int
+    items: np.ndarray
+    item_bytes: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.items.shape
+
+    def spread(self, shape: tuple[int, ...]) -> Places:
+        """The places broadcast to a shape."""
+        return Places(self.base, np.broadcast_to(self.items, shape), self.item_bytes)
+
+    def map(self, change: Callable[[np.ndarray], np.ndarray]) -> Places:
+        """The places with `change` applied to the items."""
+        return Places(self.base, change(self.items), self.item_bytes)
+
+    def addresses(self) -> np.ndarray:
+        """A byte address a lane."""
+        return self.base + self.items * self.item_bytes
+
+
+def spread(where: np.ndarray | Places, shape: tuple[int, ...]) -> np.ndarray | Places:
+    """Byte addresses or places, broadcast to a shape."""
+    return where.spread(shape) if isinstance(where, Places) else np.broadcast_to(where, shape)
 
 
 class LaneFault(Exception):
@@ -139,11 +173,37 @@ def check_writeable(allocation: Allocation, first_byte: int, position: tuple[int
     mark_written(allocation)
 
 
+def _in_one_array(space: AddressSpace, places: Places, mask: np.ndarray | None) -> tuple[Allocation, np.ndarray] | None:
+    """The allocation and the item indices of lanes that are counted from one address and all lie in one dense array."""
+    live = places.items if mask is None else places.items[mask]
+    allocation = space.find(places.base)
+    size = places.item_bytes
+    if allocation is None or live.size == 0 or (places.base - allocation.address) % size:
+        return None
+    if not all(e.is_dense for e in allocation.extents):
+        return None
+    start = places.base - allocation.address
+    first, end = start + int(live.min()) * size, start + int(live.max()) * size + size
+    if not check_range(allocation, first, end):
+        return None
+    return allocation, live + start // size if start else live
+
+
 def parts(
-    space: AddressSpace, addresses: np.ndarray, mask: np.ndarray | None, element: ElementType, verb: str
+    space: AddressSpace, where: np.ndarray | Places, mask: np.ndarray | None, element: ElementType, verb: str
 ) -> Iterator[tuple[Allocation, np.ndarray | None, np.ndarray]]:
-    """Split lanes by allocation: yields (allocation, lanes or None for all, item indices of those lanes)."""
+    """Split lanes by allocation: yields (allocation, lanes or None for all, item indices of those lanes).
+
+    `where` says where the lanes are: byte addresses (int64), or items counted from one.
+    """
     size = element.size_bytes
+    if isinstance(where, Places):
+        counted = _in_one_array(space, where, mask) if where.item_bytes == size else None
+        if counted is not None:
+            yield counted[0], mask, counted[1]
+            return
+        where = where.addresses()
+    addresses = where
     live = addresses if mask is None else addresses[mask]
     if live.size == 0:
         return
@@ -181,39 +241,41 @@ def parts(
         yield allocation, lanes, offsets[lanes] // size
 
 
-def gather(space: AddressSpace, addresses: np.ndarray, element: ElementType, mask: np.ndarray | None) -> np.ndarray:
-    """Read one item a lane, in storage form. `addresses` int64; `mask` has its shape, or is None.
+def gather(
+    space: AddressSpace, where: np.ndarray | Places, element: ElementType, mask: np.ndarray | None
+) -> np.ndarray:
+    """Read one item a lane, in storage form. `where` as in `parts`; `mask` has its shape, or is None.
 
     Lanes that are masked off hold zeros. Raises LaneFault for a lane outside memory or misaligned.
     """
     out: np.ndarray | None = None
-    for allocation, lanes, items in parts(space, addresses, mask, element, "load"):
-        found = allocation.typed(element.storage)[items]
+    for allocation, lanes, items in parts(space, where, mask, element, "load"):
+        found = allocation.typed(element.storage).take(items)
         if lanes is None:
             return found
         if out is None:
-            out = np.zeros(addresses.shape, element.storage)
+            out = np.zeros(where.shape, element.storage)
         out[lanes] = found
-    return np.zeros(addresses.shape, element.storage) if out is None else out
+    return np.zeros(where.shape, element.storage) if out is None else out
 
 
 def scatter(
     space: AddressSpace,
-    addresses: np.ndarray,
+    where: np.ndarray | Places,
     stored: np.ndarray,
     element: ElementType,
     mask: np.ndarray | None,
 ) -> int:
-    """Write one item a lane; `stored` in storage form broadcasts to the addresses. Returns the lanes written.
+    """Write one item a lane; `stored` in storage form broadcasts to the places. Returns the lanes written.
 
     Where lanes hit one address, the last in block and lane order stays. Raises LaneFault as `gather` does, and where an
     array may not be written.
     """
-    stored = np.broadcast_to(stored, addresses.shape)
+    stored = np.broadcast_to(stored, where.shape)
     count = 0
-    pieces = list(parts(space, addresses, mask, element, "store"))
+    pieces = list(parts(space, where, mask, element, "store"))
     for allocation, lanes, items in pieces:
-        check_written(allocation, items, element, addresses, lanes)
+        check_written(allocation, items, element, where.shape, lanes)
     # The values may be a window of the memory that they go to: all are taken before any is written.
     values = [stored if lanes is None else stored[lanes] for _, lanes, _ in pieces]
     for (allocation, _, items), value in zip(pieces, values, strict=True):
@@ -226,10 +288,10 @@ def check_written(
     allocation: Allocation,
     items: np.ndarray,
     element: ElementType,
-    addresses: np.ndarray,
+    shape: tuple[int, ...],
     lanes: np.ndarray | None,
 ) -> None:
-    """`check_writeable` for the lanes of one allocation."""
+    """`check_writeable` for the lanes of one allocation, out of an access of that shape."""
     if all(e.writeable for e in allocation.extents) and allocation.data.flags.writeable:
         mark_written(allocation)
         return
@@ -240,7 +302,7 @@ def check_written(
             bad &= (offsets < extent.first_byte) | (offsets >= extent.end_byte)
     if bad.any():
         first = int(np.argmax(bad))
-        where = np.argwhere(np.ones(addresses.shape, bool) if lanes is None else lanes)
+        where = np.argwhere(np.ones(shape, bool) if lanes is None else lanes)
         check_writeable(allocation, int(offsets[first]), tuple(int(i) for i in where[first]))
     mark_written(allocation)
 

@@ -10,7 +10,7 @@ import numpy as np
 from cutile_sim.dtypes import F32, ElementType, to_carrier, to_storage
 from cutile_sim.engine.context import Context
 from cutile_sim.engine.values import TileView
-from cutile_sim.memory.access import check_written, parts
+from cutile_sim.memory.access import Places, check_written, parts, spread
 from cutile_sim.memory.space import Allocation
 from cutile_sim.ops.locate import Edge, Lanes, Window, locate
 from cutile_sim.ops.memory import pointee
@@ -141,7 +141,7 @@ def _launch_order(cx: Context, array: np.ndarray) -> np.ndarray:
 
 @implements("atomic_rmw_tko", ignores=ORDER)
 def atomic_rmw_tko(
-    pointers: np.ndarray,
+    pointers: np.ndarray | Places,
     arg: np.ndarray,
     mask: np.ndarray | None,
     *,
@@ -157,12 +157,12 @@ def atomic_rmw_tko(
     time.
     """
     element = pointee(operand_types["pointers"])
-    addresses = _launch_order(cx, pointers)
+    addresses = spread(pointers, cx.group.shape + pointers.shape[3:])
     stored = _launch_order(cx, to_storage(arg, element))
     lanes = None if mask is None or mask.all() else _launch_order(cx, mask)
     old = np.zeros(addresses.shape, element.carrier)
     for allocation, chosen, items in list(parts(cx.space, addresses, lanes, element, "atomic update")):
-        check_written(allocation, items, element, addresses, chosen)
+        check_written(allocation, items, element, addresses.shape, chosen)
         values = stored.flatten() if chosen is None else stored[chosen]
         before = apply(allocation, items.ravel(), values, mode, element, used_results[0])
         cx.counts.bytes_loaded += items.size * element.size_bytes
@@ -185,7 +185,7 @@ def _swap(bits: np.ndarray, want: np.ndarray, new: np.ndarray, at: np.ndarray, w
 
 @implements("atomic_cas_tko", ignores=ORDER)
 def atomic_cas_tko(
-    pointers: np.ndarray,
+    pointers: np.ndarray | Places,
     cmp: np.ndarray,
     val: np.ndarray,
     mask: np.ndarray | None,
@@ -195,14 +195,14 @@ def atomic_cas_tko(
 ) -> tuple[np.ndarray, None]:
     """Write `val` where memory holds exactly the bits of `cmp`; yields the old values, `cmp` on masked lanes."""
     element = pointee(operand_types["pointers"])
-    addresses = _launch_order(cx, pointers)
+    addresses = spread(pointers, cx.group.shape + pointers.shape[3:])
     expected = np.array(_launch_order(cx, to_storage(cmp, element)))
     desired = np.array(_launch_order(cx, to_storage(val, element)))
     lanes = None if mask is None or mask.all() else _launch_order(cx, mask)
     old = np.array(_launch_order(cx, cmp))
     kind = np.dtype(f"u{element.size_bytes}")
     for allocation, chosen, items in list(parts(cx.space, addresses, lanes, element, "atomic compare-and-swap")):
-        check_written(allocation, items, element, addresses, chosen)
+        check_written(allocation, items, element, addresses.shape, chosen)
         bits = allocation.typed(element.storage).view(kind)
         want = (expected.ravel() if chosen is None else expected[chosen]).view(kind)
         new = (desired.ravel() if chosen is None else desired[chosen]).view(kind)
@@ -232,7 +232,7 @@ def atomic_red_view_tko(
     stored = np.broadcast_to(to_storage(value, element), cx.group.shape + value.shape[3:])
     lanes = _as_lanes(cx, place)
     for allocation, chosen, items in parts(cx.space, lanes.addresses, lanes.valid, element, "atomic update"):
-        check_written(allocation, items, element, lanes.addresses, chosen)
+        check_written(allocation, items, element, lanes.addresses.shape, chosen)
         values = stored.flatten() if chosen is None else stored[chosen]
         apply(allocation, items.ravel(), values, mode, element, wants_old=False)
         cx.counts.bytes_loaded += items.size * element.size_bytes

@@ -6,7 +6,7 @@ import numpy as np
 
 from cutile_sim.dtypes import ElementType, to_carrier, to_storage
 from cutile_sim.engine.context import Context
-from cutile_sim.memory.access import gather, scatter
+from cutile_sim.memory.access import Places, gather, scatter, spread
 from cutile_sim.ops.registry import implements
 from cutile_sim.tileir.types import PointerType, TileType
 
@@ -21,14 +21,22 @@ def pointee(pointers: TileType) -> ElementType:
 
 
 @implements("offset")
-def offset(ptr: np.ndarray, offset: np.ndarray, *, result_type: TileType) -> np.ndarray:
-    """Pointers moved by `offset` elements: int64 byte addresses in, int64 byte addresses out."""
-    return ptr + offset.astype(np.int64) * np.int64(pointee(result_type).size_bytes)
+def offset(ptr: np.ndarray, offset: np.ndarray, *, result_type: TileType, only_accessed: bool) -> np.ndarray | Places:
+    """Pointers moved by `offset` elements: int64 byte addresses in, int64 byte addresses out.
+
+    Where all start from one pointer and are only loaded from or stored to, they stay counts of elements from it.
+    """
+    size = pointee(result_type).size_bytes
+    items = offset.astype(np.int64, copy=False)
+    if only_accessed and ptr.size and not any(ptr.strides[i] for i, n in enumerate(ptr.shape) if n > 1):
+        shape = np.broadcast_shapes(ptr.shape, items.shape)
+        return Places(int(ptr.flat[0]), np.broadcast_to(items, shape), size)
+    return ptr + items * np.int64(size)
 
 
 @implements("load_ptr_tko", ignores=("token", *ORDER_ONLY))
 def load_ptr_tko(
-    source: np.ndarray,
+    source: np.ndarray | Places,
     mask: np.ndarray | None,
     padding_value: np.ndarray | None,
     *,
@@ -46,11 +54,11 @@ def load_ptr_tko(
         return to_carrier(stored, element), None
     shape = np.broadcast_shapes(source.shape, mask.shape)
     if mask.all():
-        stored = gather(cx.space, np.broadcast_to(source, shape), element, None)
+        stored = gather(cx.space, spread(source, shape), element, None)
         cx.counts.bytes_loaded += stored.nbytes * cx.repeats(stored.shape)
         return to_carrier(stored, element), None
     lanes = np.broadcast_to(mask, shape)
-    stored = gather(cx.space, np.broadcast_to(source, shape), element, lanes)
+    stored = gather(cx.space, spread(source, shape), element, lanes)
     cx.counts.bytes_loaded += int(np.count_nonzero(lanes)) * element.size_bytes * cx.repeats(shape)
     padding = cx.fill.value(element) if padding_value is None else padding_value
     return np.where(lanes, to_carrier(stored, element), padding), None
@@ -58,7 +66,7 @@ def load_ptr_tko(
 
 @implements("store_ptr_tko", ignores=("token", *ORDER_ONLY))
 def store_ptr_tko(
-    destination: np.ndarray,
+    destination: np.ndarray | Places,
     value: np.ndarray,
     mask: np.ndarray | None,
     *,
@@ -72,7 +80,7 @@ def store_ptr_tko(
     element = pointee(operand_types["destination"])
     shape = np.broadcast_shapes(destination.shape, value.shape, () if mask is None else mask.shape)
     lanes = None if mask is None or mask.all() else np.broadcast_to(mask, shape)
-    count = scatter(cx.space, np.broadcast_to(destination, shape), to_storage(value, element), element, lanes)
+    count = scatter(cx.space, spread(destination, shape), to_storage(value, element), element, lanes)
     cx.counts.bytes_stored += count * element.size_bytes * cx.repeats(shape)
 
 

@@ -7,10 +7,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import ModuleType
 from typing import Any
 
-from cutile_sim.errors import CutileSimError, UsageError
+from cutile_sim.errors import UsageError
+from cutile_sim.standin.frames import outside
 from cutile_sim.standin.gpus import DEFAULT_ARCH, Gpu, gpu_of, real_gpu_present
 from cutile_sim.standin.imports import after_import, disable_stand_ins, enable_stand_ins, forget
 from cutile_sim.standin.rebind import Rebinder
@@ -44,8 +46,8 @@ def install(arch: str | None = None, *, force: bool = False) -> None:
             if not force and real_gpu_present():
                 raise UsageError(
                     "this computer has a GPU, so kernels would run on it: to simulate them nevertheless, pass"
-                    " force=True to install() or simulated_launches(), --force to cutile-sim exec, --cutile-sim-force to pytest,"
-                    f" or set {VARIABLE}={FORCE}"
+                    " force=True to install() or simulated_launches(), --force to cutile-sim exec,"
+                    f" --cutile-sim-force to pytest, or set {VARIABLE}={FORCE}"
                 )
             _gpus.append(gpu)
             try:
@@ -107,7 +109,7 @@ def _put_in_place() -> None:
     os.environ[ACTIVE_VARIABLE] = "1"
     _undo.append(lambda: os.environ.pop(ACTIVE_VARIABLE, None))
     for module_name, action in (("cuda.tile", _stand_in_for_cutile), ("torch", _stand_in_for_torch)):
-        _undo.append(lambda module_name=module_name, action=action: forget(module_name, action))
+        _undo.append(partial(forget, module_name, action))
         after_import(module_name, action)
     enable_stand_ins()
     _undo.append(disable_stand_ins)
@@ -130,9 +132,9 @@ def _stand_in_for_cutile(cutile: ModuleType) -> None:
         launches.warn_once(f"launches are simulated on the CPU ({current_gpu().arch})")
         try:
             launches.launch(current_gpu().arch, args, kwargs)
-        except CutileSimError as error:
-            # The place that matters is the launch and the line of the kernel, which the text names.
-            raise error.with_traceback(None) from error.__cause__
+        except Exception as error:
+            # What matters is the line of the launch, and that of the kernel, which the text names.
+            raise error.with_traceback(outside(error.__traceback__))  # noqa: B904 - the same error
 
     launch.__module__ = cutile.launch.__module__
     launch.__qualname__ = "launch"

@@ -4,7 +4,7 @@ A launch on a GPU refuses arrays in host memory, so the simulated one does too: 
 to the GPU must fail here as it would there. On the simulated GPU are
 
 - torch tensors that torch's stand-in made "on cuda" (`torch_tensors`);
-- objects whose type has a true attribute `__cutile_sim_device_array__`: arrays of our other stand-ins;
+- arrays of our other stand-ins: `__cutile_sim_device_array__` is the NumPy array that has their memory;
 - where no real GPU can have made them, other objects with `__cuda_array_interface__`: their pointer is a host address.
 """
 
@@ -55,8 +55,8 @@ def _lowered_array(arg: Any) -> Any:
         if not is_on_gpu(arg):
             raise _on_host("a CPU tensor", 'create it with device="cuda"')
         return arg
-    if getattr(type(arg), DEVICE_ARRAY, False):
-        return arg
+    if hasattr(type(arg), DEVICE_ARRAY):
+        return getattr(arg, DEVICE_ARRAY)
     interface = None if isinstance(arg, type) else getattr(arg, "__cuda_array_interface__", None)
     if isinstance(interface, dict):
         return _HostView(arg, interface)
@@ -74,5 +74,7 @@ class _HostView:
 
     def __init__(self, owner: Any, interface: dict[str, Any]) -> None:
         self._owner = owner
-        shown = {key: interface[key] for key in ("shape", "typestr", "data", "strides") if key in interface}
+        shown: dict[str, Any] = {
+            key: interface[key] for key in ("shape", "typestr", "data", "strides") if key in interface
+        }
         self.__array_interface__ = {**shown, "version": 3}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-MODULE_STAND_INS: dict[str, str] = {}
+MODULE_STAND_INS: dict[str, str] = {"cupy": "cutile_sim.standin.cupy"}
 """Packages that have a stand-in: name of the package, name of our module that takes its place where it is missing."""
 
 

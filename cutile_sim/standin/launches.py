@@ -40,7 +40,13 @@ def launch(arch: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     run(kernel, grid, kernel_args, arch)
 
 
-def run(kernel: Any, grid: tuple[int, int, int], kernel_args: tuple[Any, ...], arch: str) -> None:
+def run(
+    kernel: Any,
+    grid: tuple[int, int, int],
+    kernel_args: tuple[Any, ...],
+    arch: str,
+    time_limit_s: float | None = None,
+) -> None:
     """Compile a kernel for its arguments and run it over a grid. Printed text goes to standard output.
 
     Raises what the front-end raises for the kernel and its arguments, RuntimeError and UsageError for a grid that the
@@ -51,7 +57,7 @@ def run(kernel: Any, grid: tuple[int, int, int], kernel_args: tuple[Any, ...], a
         _check_grid_limits(grid)
         try:
             program = program_of(compiled.module, compiled.entry)
-            result = run_program(program, grid, params, fill=Fill(), limits=Limits())
+            result = run_program(program, grid, params, fill=Fill(), limits=Limits(seconds=time_limit_s))
         except CutileSimError as error:
             _print(error.printed)
             raise

@@ -5,14 +5,12 @@ from __future__ import annotations
 import builtins
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from types import CodeType, ModuleType, TracebackType
+from collections.abc import Sequence
+from types import CodeType, ModuleType
 
 from cutile_sim.errors import UsageError
 from cutile_sim.standin.activation import install, pass_on
-
-_PACKAGE = str(Path(__file__).parents[1])
+from cutile_sim.standin.frames import chain, outside
 
 
 def run_script(path: str, args: Sequence[str], *, arch: str | None = None, force: bool = False) -> int:
@@ -34,10 +32,10 @@ def run_script(path: str, args: Sequence[str], *, arch: str | None = None, force
     sys.argv = [path, *args]
     sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
     main = ModuleType("__main__")
-    main.__file__ = path
+    main.__file__ = os.path.abspath(path)
     main.__builtins__ = builtins  # type: ignore[attr-defined]
     sys.modules["__main__"] = main
-    code = _compiled(source, path)
+    code = _compiled(source, os.path.abspath(path))
     if code is None:
         return 1
     try:
@@ -60,28 +58,6 @@ def _compiled(source: bytes, path: str) -> CodeType | None:
 
 def report(error: BaseException) -> None:
     """Print an exception by `sys.excepthook`, so that a script's own hook is obeyed, without frames of this package."""
-    for each in _chain(error):
-        each.__traceback__ = _outside(each.__traceback__)
+    for each in chain(error):
+        each.__traceback__ = outside(each.__traceback__)
     sys.excepthook(type(error), error, error.__traceback__)
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ if error.__cause__ is not None or error.__suppress_context__ else error.__context__
-
-
-def _outside(tb: TracebackType | None) -> TracebackType | None:
-    kept = [(frame, line, at) for frame, line, at in _frames(tb) if not frame.f_code.co_filename.startswith(_PACKAGE)]
-    result: TracebackType | None = None
-    for frame, line, at in reversed(kept):
-        result = TracebackType(result, frame, at, line)
-    return result
-
-
-def _frames(tb: TracebackType | None) -> Iterator[tuple]:
-    while tb is not None:
-        yield tb.tb_frame, tb.tb_lineno, tb.tb_lasti
-        tb = tb.tb_next

@@ -6,7 +6,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -126,8 +126,8 @@ class _Device:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, *exception: Any) -> bool:
-        return False
+    def __exit__(self, *exception: Any) -> None:
+        return None
 
 
 def _set_stream(stream: Stream | None) -> None:
@@ -148,6 +148,13 @@ def _no_graphs(*args: Any, **kwargs: Any) -> Any:
         "CUDA graphs are not simulated: launch the kernels directly, or skip this under cutile_sim"
         " (the environment variable CUTILE_SIM_ACTIVE is set)"
     )
+
+
+def _missing(name: str) -> Callable[..., Any]:
+    def missing(*args: Any, **kwargs: Any) -> Any:
+        raise UnsupportedError(f"torch.cuda.{name} has no stand-in in the simulator")
+
+    return missing
 
 
 def _no_stand_in() -> None:
@@ -284,6 +291,12 @@ def install(gpu: Callable[[], Gpu]) -> Rebinder:
         if hasattr(torch.cuda, name):
             pairs.append((getattr(torch.cuda, name), value))
             rebinder.set_attribute(torch.cuda, name, value)
+    for name in torch.cuda.__all__:
+        original = getattr(torch.cuda, name, None)
+        if isinstance(original, FunctionType) and original.__module__.startswith("torch.cuda"):
+            stand_in = _missing(name)
+            pairs.append((original, stand_in))
+            rebinder.set_attribute(torch.cuda, name, stand_in)
     pairs.append((torch.Generator, _Generator))
     rebinder.replace_all(pairs, _is_program)
     for name in _NVTX:

@@ -20,6 +20,8 @@ import torch
 import torch.utils._device
 from torch.overrides import TorchFunctionMode
 
+from cutile_sim.standin.torch_precision import substitute
+
 _NOTE = "_cutile_sim_on_gpu"
 GPU = torch.device("cuda", 0)
 _HOST = torch.device("cpu")
@@ -169,11 +171,14 @@ def _call(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     pinned = kwargs.get("pin_memory") is True
     if pinned:
         kwargs = {**kwargs, "pin_memory": False}
+    substituted = substitute(func)
+    if substituted is not None and any(map(is_on_gpu, _tensors((args, kwargs)))):
+        func = substituted
     result = func(*args, **kwargs)
     if isinstance(result, torch.Tensor | tuple | list):
-        inputs = list(_tensors(args)) + list(_tensors(kwargs))
+        inputs = list(_tensors((args, kwargs)))
         if device is None:
-            to_gpu = any(is_on_gpu(t) for t in inputs)
+            to_gpu = any(map(is_on_gpu, inputs))
         result = _noted(result, to_gpu, device is not None, inputs)
     return result
 

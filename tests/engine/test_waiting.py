@@ -37,6 +37,15 @@ def locked_by_attempts(lock, total, attempts):
 
 
 @ct.kernel
+def locked_in_counted_loop(lock, total):
+    for _ in range(10**9):
+        if ct.atomic_cas(lock, 0, 0, 1) == 0:
+            break
+    ct.store(total, (0,), ct.load(total, (0,), (1,)) + 1)
+    ct.atomic_xchg(lock, 0, 0)
+
+
+@ct.kernel
 def chain(flags, x):
     """Each block waits for the next higher one."""
     b, n = ct.bid(0), ct.num_blocks(0)
@@ -76,6 +85,29 @@ def barrier(count, x, y):
 
 
 @ct.kernel
+def half_wait(flags, x):
+    """Even blocks wait inside a branch for what their odd neighbours do in the other one."""
+    b = ct.bid(0)
+    if b % 2 == 0:
+        while ct.atomic_add(flags, b + 1, 0) == 0:
+            pass
+        ct.scatter(x, b, ct.gather(x, b + 1) + 1)
+    else:
+        ct.scatter(x, b, b * 10)
+        ct.atomic_xchg(flags, b, 1)
+    ct.atomic_add(flags, ct.num_blocks(0), 1)
+
+
+@ct.kernel
+def two_locks(locks, x, n):
+    for i in range(n):
+        while ct.atomic_cas(locks, i % 2, 0, 1) == 1:
+            pass
+        ct.scatter(x, i % 2, ct.gather(x, i % 2) * 2 + 1)
+        ct.atomic_xchg(locks, i % 2, 0)
+
+
+@ct.kernel
 def waits_for_nobody(flag, x):
     ct.printf("block %d\n", ct.bid(0))
     while ct.atomic_add(flag, 0, 0) == 0:
@@ -111,6 +143,9 @@ def test_lock(batch_blocks):
     lock, total = zeros(), zeros()
     simulate(locked_by_attempts, 9, lock, total, attempts := zeros(9), batch_blocks=batch_blocks)
     assert total[0] == 9 and attempts.min() >= 1
+    lock, total = zeros(), zeros()
+    simulate(locked_in_counted_loop, 9, lock, total, batch_blocks=batch_blocks, time_limit=60)
+    assert total[0] == 9 and lock[0] == 0
 
 
 @pytest.mark.parametrize("batch_blocks", BATCHES)
@@ -134,6 +169,16 @@ def test_barrier_over_the_grid(batch_blocks):
     simulate(barrier, 15, zeros(2), x, y, batch_blocks=batch_blocks)
     np.testing.assert_array_equal(y, np.roll(np.arange(15) ** 2, 1))
     np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("batch_blocks", BATCHES)
+def test_waits_inside_branches_and_loops(batch_blocks):
+    x, flags = zeros(20), zeros(21)
+    simulate(half_wait, 20, flags, x, batch_blocks=batch_blocks)
+    assert x.tolist() == [10 * b if b % 2 else 10 * (b + 1) + 1 for b in range(20)] and flags[20] == 20
+    x = zeros(2)
+    simulate(two_locks, 4, zeros(2), x, 6, batch_blocks=batch_blocks)
+    assert x.tolist() == [2**12 - 1] * 2
 
 
 def test_wait_that_never_ends_names_the_loop_and_keeps_what_was_printed():

@@ -14,6 +14,7 @@ import numpy as np
 
 from cutile_sim.standin.cupy.cuda.device import Device
 from cutile_sim.standin.cupy.cuda.memory import MemoryPointer, UnownedMemory
+from cutile_sim.standin.cupy.missing import missing_attribute
 
 _NO_CONVERSION = (
     "Implicit conversion to a NumPy array is not allowed. Please use `.get()` to construct a NumPy array explicitly."
@@ -156,6 +157,9 @@ class ndarray:
     def __index__(self) -> int:
         return operator.index(self._host)
 
+    def __divmod__(self, other: Any) -> Any:
+        return on_host(divmod, self, other)
+
     def __copy__(self) -> ndarray:
         return wrap(self._host.copy())
 
@@ -166,9 +170,7 @@ class ndarray:
         return wrap, (self._host,)
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
-            f"cupy.ndarray.{name} is not in cutile_sim's stand-in for CuPy; compute it with NumPy on .get() of the array"
-        )
+        raise missing_attribute("cupy.ndarray", name)
 
 
 def wrap(value: Any) -> Any:
@@ -224,6 +226,11 @@ def _reshaped_view(host: np.ndarray, shape: Any) -> np.ndarray:
     return view
 
 
+_METHODS = """
+all any argmax argmin argpartition argsort astype choose clip compress conj conjugate copy cumprod cumsum diagonal dot
+fill flatten item max mean min nonzero partition prod put ravel repeat reshape round searchsorted sort squeeze std sum
+swapaxes take tobytes tofile tolist trace transpose var view
+"""
 _BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
 _OPERATOR_NAMES = {"and": "and_", "or": "or_"}
 
@@ -296,16 +303,11 @@ def _fill_class() -> None:
         setattr(ndarray, f"__{name}__", _binary(name))
     for name in ("neg", "pos", "abs", "invert"):
         setattr(ndarray, f"__{name}__", _unary(name))
-    ndarray.__divmod__ = lambda self, other: on_host(divmod, self, other)  # type: ignore[attr-defined]
     for name in ("ndim", "size", "dtype", "itemsize", "nbytes", "strides", "flags"):
         setattr(ndarray, name, _described(name))
     for name in ("real", "imag"):
         setattr(ndarray, name, _part(name))
-    for name in (
-        "all any argmax argmin argpartition argsort astype choose clip compress conj conjugate copy cumprod cumsum "
-        "diagonal dot fill flatten item max mean min nonzero partition prod put ravel repeat reshape round searchsorted "
-        "sort squeeze std sum swapaxes take tobytes tofile tolist trace transpose var view"
-    ).split():
+    for name in _METHODS.split():
         setattr(ndarray, name, _delegated(name))
 
 

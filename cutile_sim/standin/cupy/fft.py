@@ -9,9 +9,11 @@ import numpy as np
 from cutile_sim.standin.cupy.functions import of_arrays
 from cutile_sim.standin.cupy.missing import missing_attribute
 
-for _name in (
-    "fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2 rfftfreq rfftn"
-).split():
+_NAMES = """
+fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2 rfftfreq rfftn
+"""
+
+for _name in _NAMES.split():
     globals()[_name] = of_arrays(np.fft, _name)
 
 

@@ -117,7 +117,7 @@ def numpy_functions() -> dict[str, Any]:
 
 
 def array(
-    obj: Any, dtype: Any = None, copy: bool = True, order: str | None = "K", subok: bool = False, ndmin: int = 0
+    obj: Any, dtype: Any = None, copy: bool = True, order: Any = "K", subok: bool = False, ndmin: int = 0
 ) -> ndarray:
     """An array on the simulated GPU with the elements of `obj`: an array, numbers, or nested lists of either.
 
@@ -126,17 +126,17 @@ def array(
     host = _shared_memory(obj)
     if host is None:
         # A copy: memory of the host is moved to the GPU.
-        return wrap(np.array(unwrap(obj, numpy_too=True), dtype, order=order, ndmin=ndmin))  # type: ignore[call-overload]
+        return wrap(np.array(unwrap(obj, numpy_too=True), dtype, order=order, ndmin=ndmin))
     if copy:
-        return wrap(np.array(host, dtype, order=order, ndmin=ndmin))  # type: ignore[call-overload]
+        return wrap(np.array(host, dtype, order=order, ndmin=ndmin))
     if isinstance(obj, ndarray) and host.ndim >= ndmin and dtype in (None, host.dtype) and order in ("K", "A", None):
         return obj
-    result = np.asarray(host, dtype, order=order)  # type: ignore[arg-type]
+    result = np.asarray(host, dtype, order=order)
     return wrap(result.reshape((1,) * (ndmin - result.ndim) + result.shape))
 
 
 def asarray(
-    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, blocking: bool = False
+    a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, blocking: bool = False
 ) -> ndarray:
     """`a` as an array on the simulated GPU: itself or its memory where it is there, otherwise a copy."""
     return array(a, dtype, copy=bool(copy), order=order or "K")
@@ -171,13 +171,13 @@ def from_dlpack(array: Any, *, device: Any = None, copy: bool | None = None) -> 
 
 
 def asnumpy(
-    a: Any, stream: Any = None, order: str = "C", out: np.ndarray | None = None, *, blocking: bool = True
+    a: Any, stream: Any = None, order: Any = "C", out: np.ndarray | None = None, *, blocking: bool = True
 ) -> np.ndarray:
     """A NumPy array with the elements of `a`: a copy where `a` is on the simulated GPU."""
     if isinstance(a, ndarray):
         return a.get(stream, order, out, blocking)
     host = _shared_memory(a)
-    result = np.asarray(a if host is None else host.copy(), order=order)  # type: ignore[call-overload]
+    result = np.asarray(a if host is None else host.copy(), order=order)
     if out is None:
         return result
     out[...] = result
@@ -192,7 +192,7 @@ def get_array_module(*args: Any) -> ModuleType:
 
 
 def _shared_memory(obj: Any) -> np.ndarray | None:
-    """The memory of an array of this stand-in, or of another library's that is on the simulated GPU. None for others."""
+    """The memory of an array that is on the simulated GPU, this stand-in's or another library's. None for others."""
     if isinstance(obj, ndarray):
         return obj._host
     if isinstance(obj, np.ndarray | np.generic) or not hasattr(obj, "__dlpack__"):

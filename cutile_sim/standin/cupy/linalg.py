@@ -11,9 +11,11 @@ from cutile_sim.standin.cupy.missing import missing_attribute
 
 LinAlgError = np.linalg.LinAlgError
 
-for _name in (
-    "cholesky det eigh eigvalsh inv lstsq matrix_power matrix_rank norm pinv qr slogdet solve svd tensorinv tensorsolve"
-).split():
+_NAMES = """
+cholesky det eigh eigvalsh inv lstsq matrix_power matrix_rank norm pinv qr slogdet solve svd tensorinv tensorsolve
+"""
+
+for _name in _NAMES.split():
     globals()[_name] = of_arrays(np.linalg, _name)
 
 

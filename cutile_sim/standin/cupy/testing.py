@@ -22,10 +22,12 @@ def _comparison(name: str) -> Callable[..., None]:
     return call
 
 
-for _name in (
-    "assert_allclose assert_array_almost_equal assert_array_almost_equal_nulp assert_array_equal assert_array_less "
-    "assert_array_max_ulp"
-).split():
+_NAMES = """
+assert_allclose assert_array_almost_equal assert_array_almost_equal_nulp assert_array_equal assert_array_less
+assert_array_max_ulp
+"""
+
+for _name in _NAMES.split():
     globals()[_name] = _comparison(_name)
 
 

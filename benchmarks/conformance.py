@@ -1,0 +1,154 @@
+"""Runs other people's test suites on the simulator and compares with what passes on a GPU.
+
+    python benchmarks/conformance.py upstream CHECKOUT --expected LIST [--jobs N] [--arch sm_90] [--only WORD]
+
+CHECKOUT is a clone of NVIDIA/cutile-python with its test requirements installed; nothing of it is copied or changed.
+LIST names a test a line, as in `test.test_cast::test_astype[i32-f16]`: those that pass on a real GPU of that
+architecture. The table counts, for each file: expected, passed, excepted (with the reasons below it), failed. The exit
+code is 1 if an expected test fails for no known reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+REASONS = {
+    r"^test\.test_cudagraph::": "CUDA graphs: nothing to capture on a CPU",
+    r"^test\.test_jax::": "JAX's GPU bridge",
+    r"::test_launch_on_different_devices$": "counts calls of the step that makes cubins",
+}
+"""Why a test that passes on a GPU is not expected to pass here: pattern of its name, reason."""
+
+
+class Suite(NamedTuple):
+    """Where a suite's test files are in its checkout."""
+
+    folder: str
+    pattern: str
+
+
+SUITES = {"upstream": Suite("test", "test_*.py")}
+
+
+class Outcome(NamedTuple):
+    """One test: "passed", "failed", "skipped", with the first line of the message."""
+
+    status: str
+    message: str
+
+
+def run_file(checkout: Path, path: Path, arch: str, timeout_s: int) -> dict[str, Outcome]:
+    """Run one file of tests in a process of its own; outcomes by the name of the test."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.xml")
+        command = [
+            *(sys.executable, "-m", "pytest", "--cutile-sim", "--cutile-sim-arch", arch),
+            *("-q", "-p", "no:cacheprovider", "--junitxml", str(report), "-o", "junit_family=xunit2"),
+            *("--rootdir", str(checkout), path.name),
+        ]
+        try:
+            done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            return {f"test.{path.stem}::(file)": Outcome("failed", f"more than {timeout_s} s")}
+        if not report.exists():
+            last = (done.stdout + done.stderr).strip().splitlines()[-1:]
+            return {f"test.{path.stem}::(file)": Outcome("failed", "".join(last))}
+        return outcomes(report)
+
+
+def outcomes(report: Path) -> dict[str, Outcome]:
+    """Read a JUnit report."""
+    found = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        status, message = "passed", ""
+        for child in case:
+            if child.tag in ("failure", "error", "skipped"):
+                status = "skipped" if child.tag == "skipped" else "failed"
+                message = child.get("message", "").split("\n", 1)[0]
+        found[f"{case.get('classname')}::{case.get('name')}"] = Outcome(status, message)
+    return found
+
+
+def reason_for(test: str) -> str | None:
+    """Why a test is not expected to pass here, or None."""
+    return next((reason for pattern, reason in REASONS.items() if re.search(pattern, test)), None)
+
+
+def file_of(test: str) -> str:
+    """The file of tests that a test belongs to: `test.test_cast`."""
+    return ".".join(test.partition("::")[0].split(".")[:2])
+
+
+def print_table(expected: set[str], got: dict[str, Outcome], seconds: dict[str, float]) -> int:
+    """Print what became of the expected tests; returns how many fail for no known reason."""
+    rows: dict[str, Counter[str]] = defaultdict(Counter)
+    reasons: Counter[str] = Counter()
+    unexplained = []
+    for test in sorted(expected):
+        outcome = got.get(test, Outcome("missing", "not collected"))
+        row = rows[file_of(test)]
+        row["expected"] += 1
+        if outcome.status == "passed":
+            row["passed"] += 1
+        elif reason := reason_for(test):
+            row["excepted"] += 1
+            reasons[reason] += 1
+        else:
+            row["failed"] += 1
+            unexplained.append((test, outcome))
+    columns = ("expected", "passed", "excepted", "failed")
+    print(f"{'tests':<44}" + "".join(f"{c:>10}" for c in columns) + f"{'seconds':>10}")
+    for name, row in sorted(rows.items()):
+        print(f"{name:<44}" + "".join(f"{row[c]:>10}" for c in columns) + f"{seconds.get(name, 0):>10.0f}")
+    total: Counter[str] = sum(rows.values(), Counter())
+    print(f"{'all':<44}" + "".join(f"{total[c]:>10}" for c in columns) + f"{sum(seconds.values()):>10.0f}")
+    for reason, count in reasons.most_common():
+        print(f"excepted {count}: {reason}")
+    for test, outcome in unexplained:
+        print(f"{outcome.status.upper()} {test}: {outcome.message}")
+    return len(unexplained)
+
+
+def main() -> int:
+    """Read the command line, run, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suite", choices=SUITES)
+    parser.add_argument("checkout", type=Path)
+    parser.add_argument("--expected", type=Path, required=True, help="file with a test a line that passes on a GPU")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--arch", default="sm_90")
+    parser.add_argument("--only", default="", help="only files whose name contains this")
+    parser.add_argument("--timeout", type=int, default=3600, metavar="SECONDS", help="for one file of tests")
+    options = parser.parse_args()
+    suite = SUITES[options.suite]
+    checkout = options.checkout.resolve()
+    paths = sorted(p for p in (checkout / suite.folder).glob(suite.pattern) if options.only in p.name)
+    expected = set(options.expected.read_text(encoding="utf-8").split("\n")) - {""}
+    names = {f"{suite.folder}.{path.stem}" for path in paths}
+    seconds: dict[str, float] = {}
+    got: dict[str, Outcome] = {}
+
+    def one(path: Path) -> None:
+        start = time.perf_counter()
+        found = run_file(checkout, path, options.arch, options.timeout)
+        seconds[f"{suite.folder}.{path.stem}"] = time.perf_counter() - start
+        got.update(found)
+        print(f"{path.name}: {len(found)} tests in {time.perf_counter() - start:.0f} s", file=sys.stderr)
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(one, paths))
+    return 1 if print_table({t for t in expected if file_of(t) in names}, got, seconds) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

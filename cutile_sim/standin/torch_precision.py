@@ -1,0 +1,160 @@
+"""Torch operations that a GPU computes with other precision than torch's CPU code: products, norms, attention.
+
+On a GPU a product of 16-bit floats is exact and sums in float32 at least; the CPU's sums of 16-bit floats lose more, so
+that a program's comparison of a kernel with torch would fail for torch's fault. Here they are computed wider and rounded
+once. Products of float32 round their inputs to TF32 where the program allows it, as the GPU does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.attention
+import torch.nn.functional as F
+
+# float16 has the finer rounding, against which an error of float32's sums shows; bfloat16 hides it.
+_WIDER = {torch.float16: torch.float64, torch.bfloat16: torch.float32}
+_TF32_DROPPED_BITS = 13
+
+Function = Callable[..., Any]
+
+
+def substitute(func: Function) -> Function | None:
+    """What to call instead of a torch function where a tensor on the simulated GPU is among its arguments."""
+    return _SUBSTITUTES.get(func)
+
+
+def _widened(func: Function) -> Function:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        narrow = _narrow_dtype(args, kwargs)
+        if narrow is None:
+            return func(*args, **kwargs)
+        wide = _WIDER[narrow]
+        result = func(*_cast(args, wide), **_cast(kwargs, wide))
+        return result.to(narrow) if result.dtype == wide else result
+
+    return call
+
+
+def _product(func: Function) -> Function:
+    widened = _widened(func)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if _allows_tf32() and "out" not in kwargs and _float_dtypes(args, kwargs) == {torch.float32}:
+            return func(*map(_as_tf32, args), **kwargs)
+        return widened(*args, **kwargs)
+
+    return call
+
+
+def _sum_with_product(func: Function) -> Function:
+    """The same for functions whose first tensor is added to the product."""
+    widened = _widened(func)
+
+    def call(addend: Any, *args: Any, **kwargs: Any) -> Any:
+        if _allows_tf32() and "out" not in kwargs and _float_dtypes((addend, *args), kwargs) == {torch.float32}:
+            return func(addend, *map(_as_tf32, args), **kwargs)
+        return widened(addend, *args, **kwargs)
+
+    return call
+
+
+def _attention(func: Function) -> Function:
+    """Attention by its definition: the GPU's backends, one of which the program may have asked for, are not here."""
+    widened = _widened(func)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+            return widened(*args, **kwargs)
+
+    return call
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [t for item in value for t in _tensors(item)] if isinstance(value, tuple | list) else []
+
+
+def _float_dtypes(args: Any, kwargs: Any) -> set[torch.dtype]:
+    return {t.dtype for t in _tensors((args, kwargs)) if t.dtype.is_floating_point}
+
+
+def _narrow_dtype(args: Any, kwargs: Any) -> torch.dtype | None:
+    # Mixed types are left to torch, which may refuse them.
+    dtypes = _float_dtypes(args, kwargs)
+    if len(dtypes) != 1 or "out" in kwargs:
+        return None
+    dtype = dtypes.pop()
+    return dtype if dtype in _WIDER else None
+
+
+def _cast(value: Any, dtype: torch.dtype) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.to(dtype) if value.dtype.is_floating_point else value
+    if type(value) in (tuple, list):
+        return type(value)(_cast(item, dtype) for item in value)
+    if isinstance(value, dict):
+        return {name: _cast(item, dtype) for name, item in value.items()}
+    return value
+
+
+def _allows_tf32() -> bool:
+    return torch.get_float32_matmul_precision() != "highest"
+
+
+def _as_tf32(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    return _RoundToTf32.apply(value) if value.dtype == torch.float32 else value
+
+
+class _RoundToTf32(torch.autograd.Function):
+    """float32 values with the 10 bits of mantissa of TF32, nearest even; infinities and NaN stay."""
+
+    @staticmethod
+    def forward(ctx: Any, value: torch.Tensor) -> torch.Tensor:
+        half = (1 << (_TF32_DROPPED_BITS - 1)) - 1
+        bits = value.contiguous().view(torch.int32)
+        rounded = bits + half + ((bits >> _TF32_DROPPED_BITS) & 1)
+        rounded &= -1 << _TF32_DROPPED_BITS
+        return torch.where(value.isfinite(), rounded.view(torch.float32), value)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> torch.Tensor:
+        return gradients[0]
+
+
+def _substitutes() -> dict[Function, Function]:
+    tensor = torch.Tensor
+    found: dict[Function, Function] = {}
+    for name in ("matmul", "mm", "bmm", "mv", "dot", "einsum"):
+        owners = [o for o in (torch, tensor) if hasattr(o, name)]
+        found.update((getattr(o, name), _product(getattr(o, name))) for o in owners)
+    for name in ("__matmul__", "__rmatmul__"):
+        found[getattr(tensor, name)] = _product(getattr(tensor, name))
+    for name in ("addmm", "addmv", "addbmm", "baddbmm"):
+        found.update((getattr(o, name), _sum_with_product(getattr(o, name))) for o in (torch, tensor))
+    found[F.linear] = _product(F.linear)
+    for function in (
+        F.bilinear,
+        F.conv1d,
+        F.conv2d,
+        F.conv3d,
+        F.group_norm,
+        F.layer_norm,
+        F.rms_norm,
+        torch.group_norm,
+        torch.layer_norm,
+        torch.rms_norm,
+    ):
+        found[function] = _widened(function)
+    found[F.scaled_dot_product_attention] = _attention(F.scaled_dot_product_attention)
+    return found
+
+
+_SUBSTITUTES = _substitutes()
