@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 ARROWS: dict[str, tuple[str, ...]] = {
     "cutile_sim": ("cutile_sim.api", "cutile_sim.checker", "cutile_sim.launch"),
     "cutile_sim.cli": ("cutile_sim", "ir_passes"),
+    "cutile_sim.__main__": ("cutile_sim.cli",),
+    "cutile_sim.pytest_plugin": ("cutile_sim.standin",),
     # Stands in for ct.launch in other people's programs.
     "cutile_sim.standin": (
         "cutile_sim.api",
@@ -61,8 +63,8 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "cutile_sim.tileir",
         "cutile_sim.dtypes",
     ),
-    "cutile_sim.engine.group": ("cutile_sim.engine.values",),
-    "cutile_sim.engine.values": ("cutile_sim.tileir", "cutile_sim.dtypes"),
+    "cutile_sim.engine.group": ("cutile_sim.engine.values", "cutile_sim.memory"),
+    "cutile_sim.engine.values": ("cutile_sim.memory", "cutile_sim.tileir", "cutile_sim.dtypes"),
     "cutile_sim.ops": (
         "cutile_sim.engine.context",
         "cutile_sim.engine.values",
@@ -92,7 +94,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "cuda": ("cutile_sim.frontend", "cutile_sim.optable.generate"),
     "click": ("cutile_sim.cli",),
     "networkx": ("ir_passes",),
-    "torch": (),
+    "torch": ("cutile_sim.standin",),
 }
 
 

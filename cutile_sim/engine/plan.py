@@ -16,12 +16,15 @@ from cutile_sim.engine.instructions import Branch, Halt, Instruction, Join, Jump
 from cutile_sim.engine.steps import (
     Step,
     advance,
+    can_reuse,
     captured,
+    computes_in_place,
     constant_step,
     counter_test,
     move,
     op_step,
     release,
+    reusing_step,
     shift_bound,
     uses_of,
 )
@@ -78,6 +81,12 @@ class _Planner:
         self.position = 0
         self.uniform: set[Value] = set(function.parameters)
         self.uses = uses_of(function.walk())
+        self.users: dict[Value, list[Op]] = {}
+        for op in function.walk():
+            for value in op.inputs:
+                self.users.setdefault(value, []).append(op)
+        self.home = homes(function.body)
+        self.deferred: dict[Value, Op] = {}
         self.born: dict[int, int] = {}
         self.last_use: dict[int, int] = {}
         self.sizes: dict[int, int] = {}
@@ -146,17 +155,36 @@ class _Planner:
         if handler is not None:
             handler(self, op, targets)
             return
-        self._note_sizes(op.results)
-        step = op_step(op, self.uses)
-        reads = [v.index for v in op.inputs] + [v.index for v in captured(op)]
         if _is_uniform(op, self.uniform):
             self.uniform.update(op.results)
-            self.prologue.steps.append(step)
+            self.prologue.steps.append(op_step(op, self.uses))
             self.prologue.ops.append(op)
             return
+        if self._waits_for_store(op):
+            self.deferred[op.results[0]] = op
+            return
+        self._note_sizes(op.results)
         for nested in (o for region in op.regions for o in region.ops):
             self._hoist(nested)
-        self._step(step, op, reads, [v.index for v in op.results])
+        late = next((self.deferred.pop(v) for v in op.inputs if v in self.deferred), None)
+        reads = [v.index for v in (*op.inputs, *captured(op), *(late.inputs if late else ()))]
+        self._step(op_step(op, self.uses, late), op, reads, [v.index for v in op.results])
+        self.run.count += self.weight if late is not None else 0
+
+    def _waits_for_store(self, op: Op) -> bool:
+        """Whether an elementwise operation's only use is to be stored, so that it may be computed into memory."""
+        if not computes_in_place(op) or not isinstance(kind := op.results[0].type, TileType):
+            return False
+        element = kind.element
+        users = self.users.get(op.results[0], [])
+        return (
+            isinstance(element, ElementType)
+            and element.storage == element.carrier
+            and len(users) == 1
+            and users[0].name == "store_view_tko"
+            and users[0].operands["tile"] is op.results[0]
+            and self.home[users[0]] is self.home[op]
+        )
 
     def _hoist(self, op: Op) -> None:
         """Constants inside a reduction's body: its steps read them from the prologue's slots."""
@@ -335,6 +363,9 @@ class _Planner:
         for run, index, position in reversed(self.marks):
             dead = by_position.get(position)
             if dead:
+                op = run.ops[index - 1]
+                if op is not None and can_reuse(op, dead):
+                    run.steps[index - 1] = reusing_step(op, self.uses, {*dead})
                 run.steps.insert(index, release(tuple(dead)))
                 run.ops.insert(index, None)
         live: dict[int, int] = {}
@@ -345,6 +376,16 @@ class _Planner:
             if sum(live.values()) > sum(peak.values()):
                 peak = dict(live)
         return peak
+
+
+def homes(region: Region) -> dict[Op, Region]:
+    """The region that each operation stands in."""
+    found: dict[Op, Region] = {}
+    for op in region.ops:
+        found[op] = region
+        for nested in op.regions:
+            found.update(homes(nested))
+    return found
 
 
 def _is_uniform(op: Op, uniform: set[Value]) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
 from cutile_sim.engine.body import Body
 from cutile_sim.engine.group import UNSET
+from cutile_sim.engine.values import Deferred
 from cutile_sim.ops import IMPLEMENTATIONS
 from cutile_sim.tileir.core import Op, Value
 
@@ -127,10 +129,9 @@ _ACCESSES = ("load_ptr_tko", "store_ptr_tko", "atomic_rmw_tko", "atomic_cas_tko"
 _PLACES = ("source", "destination", "pointers")
 
 
-def op_step(op: Op, uses: Uses) -> Step:
-    """The step that evaluates one operation: reads operand slots, calls its function, writes result slots."""
+def bound_function(op: Op, uses: Uses) -> Callable[..., Any]:
+    """The function of an operation, attributes and types filled in: takes operands, and `cx` or `out` if it asks."""
     implementation = IMPLEMENTATIONS[op.name]
-    names = [n for n in op.spec.operand_names if n in implementation.operands]
     keywords: dict[str, Any] = {k: op.attributes[k] for k in implementation.keywords}
     if "result_type" in implementation.wants:
         keywords["result_type"] = op.results[0].type
@@ -143,7 +144,22 @@ def op_step(op: Op, uses: Uses) -> Step:
         keywords["only_accessed"] = op.results[0] not in uses.escaping
     if "used_results" in implementation.wants:
         keywords["used_results"] = tuple(v in uses.read for v in op.results)
-    function = partial(implementation.function, **keywords) if keywords else implementation.function
+    return partial(implementation.function, **keywords) if keywords else implementation.function
+
+
+def computes_in_place(op: Op) -> bool:
+    """Whether the operation's function can write its result into an array that it is given."""
+    return "out" in IMPLEMENTATIONS[op.name].wants
+
+
+def op_step(op: Op, uses: Uses, deferred: Op | None = None) -> Step:
+    """The step that evaluates one operation: reads operand slots, calls its function, writes result slots.
+
+    `deferred` makes one of its operands, which is passed on uncomputed.
+    """
+    implementation = IMPLEMENTATIONS[op.name]
+    names = [n for n in op.spec.operand_names if n in implementation.operands]
+    function = bound_function(op, uses)
     body = Body(op, captured(op), partial(op_step, uses=uses)) if op.regions else None
     wants_cx = "cx" in implementation.wants
     operands = [op.operands[n] for n in names]
@@ -152,19 +168,25 @@ def op_step(op: Op, uses: Uses) -> Step:
     simple = all(isinstance(v, Value) for v in operands) and single and not wants_cx
     if simple:
         return _simple_step(function, [v.index for v in operands if isinstance(v, Value)], results[0])
+    late = None if deferred is None else deferred.results[0]
+    make = None if deferred is None else bound_function(deferred, uses)
+    late_operands = () if deferred is None else tuple(v.index for v in deferred.inputs)
 
-    def fetch(slots: list[Any]) -> list[Any]:
-        return [
-            tuple(slots[x.index] for x in v) if isinstance(v, tuple) else (None if v is None else slots[v.index])
-            for v in operands
-        ]
+    def one(value: Value | None, slots: list[Any]) -> Any:
+        if value is None:
+            return None
+        if value is late:
+            assert make is not None
+            return Deferred(make, slots, late_operands)
+        return slots[value.index]
 
     def step(slots: list[Any], cx: Any) -> None:
+        given = [tuple(slots[x.index] for x in v) if isinstance(v, tuple) else one(v, slots) for v in operands]
         if wants_cx:
             cx.op = op
-            value = function(*fetch(slots), cx=cx if body is None else body.bind(slots, cx))
+            value = function(*given, cx=cx if body is None else body.bind(slots, cx))
         else:
-            value = function(*fetch(slots))
+            value = function(*given)
         if single:
             slots[results[0]] = value
         else:
@@ -172,6 +194,66 @@ def op_step(op: Op, uses: Uses) -> Step:
                 slots[slot] = part
 
     return step
+
+
+def can_reuse(op: Op, dead: Iterable[int]) -> bool:
+    """Whether an operation's result might go where one of its operands was, of which some are dead afterwards."""
+    return len(op.inputs) == 2 and computes_in_place(op) and any(v.index in dead for v in op.inputs)
+
+
+def reusing_step(op: Op, uses: Uses, dead: set[int]) -> Step:
+    """Like `op_step` for an elementwise operation of two operands, of which those in `dead` have their last use here.
+
+    The result goes into the memory of a dead operand that nothing else refers to, where it fits.
+    """
+    function = bound_function(op, uses)
+    left, right = (v.index for v in op.inputs)
+    result = op.results[0].index
+
+    def step(slots: list[Any], cx: Any) -> None:
+        a, b = slots[left], slots[right]
+        if left in dead:
+            slots[left] = UNSET
+        if right in dead:
+            slots[right] = UNSET
+        out = None
+        if a.nbytes >= WORTH_REUSING_BYTES or b.nbytes >= WORTH_REUSING_BYTES:
+            if left in dead and getrefcount(a) == _ALONE and _fits(a, b):
+                out = a
+            elif right in dead and getrefcount(b) == _ALONE and _fits(b, a):
+                out = b
+        slots[result] = function(a, b, out=out)
+
+    return step
+
+
+WORTH_REUSING_BYTES = 1 << 16
+"""From here on fresh memory costs more than looking for old."""
+
+
+def _count_alone() -> int:
+    """What `getrefcount` says of an array that only one local variable refers to, in this Python."""
+    slots = [np.empty(1)]
+    array = slots[0]
+    slots[0] = UNSET  # type: ignore[call-overload]
+    return getrefcount(array)
+
+
+_ALONE = _count_alone()
+
+
+def _fits(candidate: np.ndarray, other: np.ndarray) -> bool:
+    """Whether a result of the two operands can lie in the memory of the first: its own, and of the result's shape."""
+    return (
+        candidate.base is None
+        and candidate.flags.writeable
+        and candidate.dtype == other.dtype
+        and (candidate.shape == other.shape or other.size == 1 or _covers(candidate.shape, other.shape))
+    )
+
+
+def _covers(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return all(m in (n, 1) for n, m in zip(shape, other, strict=True))
 
 
 def _simple_step(function: Callable[..., Any], sources: list[int], result: int) -> Step:

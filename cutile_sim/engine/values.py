@@ -53,6 +53,26 @@ class TileView:
         return TileView(self.tensor.map(change), self.type)
 
 
+class Deferred:
+    """An elementwise result that is still to be computed, so that it can be computed right where it is stored.
+
+    `slots` are read when it is computed, not before: a store may first replace values in them that are windows of the
+    memory it writes.
+    """
+
+    __slots__ = ("_function", "_operands", "_slots", "shape")
+
+    def __init__(self, function: Callable[..., np.ndarray], slots: list[Any], operands: tuple[int, ...]) -> None:
+        self._function = function
+        self._slots = slots
+        self._operands = operands
+        self.shape = np.broadcast_shapes(*(slots[i].shape for i in operands))
+
+    def value(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Compute it: into `out`, an array of its shape and carrier type, where that is possible."""
+        return self._function(*(self._slots[i] for i in self._operands), out=out)
+
+
 def uniform(value: np.ndarray) -> Uniform | Batched:
     """An integer scalar of the whole group as a Python int, where it is one; else int64 [z, y, x]."""
     return int(value.item()) if value.size == 1 else value.astype(np.int64)

@@ -94,11 +94,12 @@ def addf(
     rounding_mode: RoundingMode,
     flush_to_zero: bool,
     result_type: TileType,
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Sum, rounded once."""
     element = float_element(result_type)
     if rounding_mode is _NEAREST and not flush_to_zero and not element.is_narrow:
-        return lhs + rhs
+        return np.add(lhs, rhs, out=out)
     return _arithmetic(np.add, exact.add_to_odd, exact.add64, lhs, rhs, rounding_mode, flush_to_zero, element)
 
 
@@ -110,11 +111,12 @@ def subf(
     rounding_mode: RoundingMode,
     flush_to_zero: bool,
     result_type: TileType,
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Difference, rounded once."""
     element = float_element(result_type)
     if rounding_mode is _NEAREST and not flush_to_zero and not element.is_narrow:
-        return lhs - rhs
+        return np.subtract(lhs, rhs, out=out)
     return _arithmetic(np.subtract, _sub_to_odd, _sub64, lhs, rhs, rounding_mode, flush_to_zero, element)
 
 
@@ -126,11 +128,12 @@ def mulf(
     rounding_mode: RoundingMode,
     flush_to_zero: bool,
     result_type: TileType,
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Product, rounded once."""
     element = float_element(result_type)
     if rounding_mode is _NEAREST and not flush_to_zero and not element.is_narrow:
-        return lhs * rhs
+        return np.multiply(lhs, rhs, out=out)
     return _arithmetic(np.multiply, _product, exact.mul64, lhs, rhs, rounding_mode, flush_to_zero, element)
 
 
@@ -142,6 +145,7 @@ def divf(
     rounding_mode: RoundingMode,
     flush_to_zero: bool,
     result_type: TileType,
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Quotient, rounded once.
 
@@ -150,7 +154,7 @@ def divf(
     """
     element = float_element(result_type)
     if rounding_mode is _NEAREST and not flush_to_zero and not element.is_narrow:
-        return lhs / rhs
+        return np.divide(lhs, rhs, out=out)
     result = _arithmetic(np.divide, _quotient, exact.div64, lhs, rhs, rounding_mode, flush_to_zero, element)
     if rounding_mode is RoundingMode.APPROX:
         size = np.abs(rhs)

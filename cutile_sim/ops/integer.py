@@ -42,21 +42,21 @@ def to_carrier_of(values: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 
 @implements("addi", ignores=("overflow",))
-def addi(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+def addi(lhs: np.ndarray, rhs: np.ndarray, *, out: np.ndarray | None = None) -> np.ndarray:
     """Sum modulo 2**width."""
-    return np.logical_xor(lhs, rhs) if lhs.dtype == np.bool_ else np.add(lhs, rhs)
+    return np.logical_xor(lhs, rhs, out=out) if lhs.dtype == np.bool_ else np.add(lhs, rhs, out=out)
 
 
 @implements("subi", ignores=("overflow",))
-def subi(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+def subi(lhs: np.ndarray, rhs: np.ndarray, *, out: np.ndarray | None = None) -> np.ndarray:
     """Difference modulo 2**width."""
-    return np.logical_xor(lhs, rhs) if lhs.dtype == np.bool_ else np.subtract(lhs, rhs)
+    return np.logical_xor(lhs, rhs, out=out) if lhs.dtype == np.bool_ else np.subtract(lhs, rhs, out=out)
 
 
 @implements("muli", ignores=("overflow",))
-def muli(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+def muli(lhs: np.ndarray, rhs: np.ndarray, *, out: np.ndarray | None = None) -> np.ndarray:
     """Product modulo 2**width: the low half of the full product, of either signedness."""
-    return np.multiply(lhs, rhs)
+    return np.multiply(lhs, rhs, out=out)
 
 
 @implements("mulhii")
@@ -149,21 +149,21 @@ def cmpi(
 
 
 @implements("andi")
-def andi(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+def andi(lhs: np.ndarray, rhs: np.ndarray, *, out: np.ndarray | None = None) -> np.ndarray:
     """Bitwise and."""
-    return np.bitwise_and(lhs, rhs)
+    return np.bitwise_and(lhs, rhs, out=out)
 
 
 @implements("ori")
-def ori(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+def ori(lhs: np.ndarray, rhs: np.ndarray, *, out: np.ndarray | None = None) -> np.ndarray:
     """Bitwise or."""
-    return np.bitwise_or(lhs, rhs)
+    return np.bitwise_or(lhs, rhs, out=out)
 
 
 @implements("xori")
-def xori(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+def xori(lhs: np.ndarray, rhs: np.ndarray, *, out: np.ndarray | None = None) -> np.ndarray:
     """Bitwise exclusive or."""
-    return np.bitwise_xor(lhs, rhs)
+    return np.bitwise_xor(lhs, rhs, out=out)
 
 
 @implements("shli", ignores=("overflow",))

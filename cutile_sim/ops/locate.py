@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
 from cutile_sim.dtypes import ElementType
-from cutile_sim.engine.values import TileView
+from cutile_sim.engine.values import Deferred, TileView
 from cutile_sim.errors import OutOfBoundsError
 from cutile_sim.memory.access import LaneFault, check_range, check_writeable, describe_address, misaligned, window
 from cutile_sim.memory.space import AddressSpace, Allocation
@@ -38,6 +39,21 @@ class Window:
     def read(self) -> np.ndarray:
         """The window's memory itself, in storage form: copy what must outlive later stores."""
         return window(self.allocation, self.offset_bytes, self.shape, self.strides_elems, self.element)
+
+    def compute(self, value: Deferred) -> int:
+        """Compute a value of the window's shape right into it. Returns bytes written."""
+        check_writeable(self.allocation, self.offset_bytes, (0,) * len(self.shape))
+        memory = self.read()
+        result = value.value(out=memory)
+        if result is not memory:
+            memory[...] = result
+        return memory.nbytes
+
+    def takes(self, shape: tuple[int, ...]) -> bool:
+        """Whether each block has a tile of its own here, and a value of that shape fills them all."""
+        return shape == self.shape and not any(
+            n > 1 and s == 0 for n, s in zip(self.shape, self.strides_elems, strict=True)
+        )
 
     def write(self, stored: np.ndarray) -> int:
         """Store into the window; where several blocks share a tile, the last one's stays. Returns bytes written."""
@@ -71,9 +87,10 @@ class Lanes:
     valid: np.ndarray | None
 
 
-@dataclass(frozen=True)
-class _Dim:
-    """One tile dimension: first element of the first block's tile, and how far along each batch axis it moves."""
+class _Dim(NamedTuple):
+    """One tile dimension: first element of the first block's tile, how far along each batch axis it moves; the first
+    element of all tiles, and the end of the last one.
+    """
 
     start: int
     steps: tuple[int, int, int]
@@ -81,15 +98,11 @@ class _Dim:
     tile: int
     extent: int
     stride_elems: int
-
-    def first(self) -> int:
-        return self.start + sum(min(0, k * (n - 1)) for k, n in zip(self.steps, self.counts, strict=True))
-
-    def end(self) -> int:
-        return self.start + self.tile + sum(max(0, k * (n - 1)) for k, n in zip(self.steps, self.counts, strict=True))
+    first: int
+    end: int
 
     def is_inside(self) -> bool:
-        return self.first() >= 0 and self.end() <= self.extent
+        return self.first >= 0 and self.end <= self.extent
 
 
 def locate(
@@ -120,10 +133,11 @@ def locate(
 
 def _unsigned(index: np.ndarray) -> np.ndarray:
     """An index read as unsigned (the IR's rule), as int64."""
+    if (index.size == 1 and index.item() >= 0) or not (index < 0).any():
+        return index.astype(np.int64, copy=False)
     if index.dtype.itemsize == 8:
-        return np.where(index < 0, UNSIGNED_FAR, index) if (index < 0).any() else index
-    wide = index.astype(np.int64)
-    return wide & ((1 << (8 * index.dtype.itemsize)) - 1) if (index < 0).any() else wide
+        return np.where(index < 0, UNSIGNED_FAR, index)
+    return index.astype(np.int64) & ((1 << (8 * index.dtype.itemsize)) - 1)
 
 
 def _steps_of(view: TileView) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -137,23 +151,26 @@ def _steps_of(view: TileView) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def _affine(index: np.ndarray) -> tuple[int, tuple[int, int, int]] | None:
     """(first, step along each batch axis) of an evenly spaced index, else None."""
-    if index.size == 1:
+    size = index.size
+    if size == 1:
         return int(index.item()), (0, 0, 0)
     first = int(index[0, 0, 0])
-    steps = []
-    for axis, n in enumerate(index.shape):
-        if n == 1:
-            steps.append(0)
-            continue
-        row = np.moveaxis(index, axis, 0)[:, 0, 0]
-        steps.append(int(row[1]) - first)
-    grid: int | np.ndarray = first
-    for axis, (n, step) in enumerate(zip(index.shape, steps, strict=True)):
-        if n > 1:
-            shape = [1, 1, 1]
-            shape[axis] = n
-            grid = grid + (np.arange(n, dtype=np.int64) * step).reshape(shape)
-    return (first, (steps[0], steps[1], steps[2])) if np.array_equal(grid, index) else None
+    z, y, x = index.shape
+    if size in (x, y, z):
+        row = index.ravel()
+        step = int(row[1]) - first
+        if not (row[1:] - row[:-1] == step).all():
+            return None
+        return first, (step if size == z else 0, step if size == y else 0, step if size == x else 0)
+    steps = (
+        int(index[1, 0, 0]) - first if z > 1 else 0,
+        int(index[0, 1, 0]) - first if y > 1 else 0,
+        int(index[0, 0, 1]) - first if x > 1 else 0,
+    )
+    grid = np.full((1, 1, 1), first, np.int64)
+    for n, step, shape in zip(index.shape, steps, ((-1, 1, 1), (1, -1, 1), (1, 1, -1)), strict=True):
+        grid = grid + (np.arange(n, dtype=np.int64) * step).reshape(shape)
+    return (first, steps) if np.array_equal(grid, index) else None
 
 
 def _affine_dims(view: TileView, index: tuple[np.ndarray, ...]) -> list[_Dim] | None:
@@ -167,19 +184,19 @@ def _affine_dims(view: TileView, index: tuple[np.ndarray, ...]) -> list[_Dim] | 
         affine = _affine(index[i])
         if affine is None or not isinstance(extent, int) or not isinstance(stride, int):
             return None
-        first, (z, y, x) = affine
-        pitch = pitches[i]
+        number, moves = affine
+        pitch, tile = pitches[i], view.type.tile_shape[i]
+        start = low = high = number * pitch
+        steps = moves
+        if moves != (0, 0, 0):
+            steps = moves[0] * pitch, moves[1] * pitch, moves[2] * pitch
+            for step, n in zip(steps, index[i].shape, strict=True):
+                if step > 0:
+                    high += step * (n - 1)
+                else:
+                    low += step * (n - 1)
         counts: tuple[int, int, int] = index[i].shape  # type: ignore[assignment]
-        dims.append(
-            _Dim(
-                first * pitch,
-                (z * pitch, y * pitch, x * pitch),
-                counts,
-                view.type.tile_shape[i],
-                extent,
-                stride,
-            )
-        )
+        dims.append(_Dim(start, steps, counts, tile, extent, stride, low, high + tile))
     return dims
 
 
@@ -215,14 +232,21 @@ def _checked(
     base = view.tensor.base
     assert isinstance(base, int)
     size = element.size_bytes
-    address = base + size * sum(s * d.stride_elems for s, d in zip(starts, dims, strict=True))
-    along = tuple(sum(d.steps[a] * d.stride_elems for d in dims) for a in range(3))
-    strides = (*along, *(d.stride_elems for d in dims))
+    place = along_z = along_y = along_x = 0
+    for start, d in zip(starts, dims, strict=True):
+        stride = d.stride_elems
+        z, y, x = d.steps
+        place += start * stride
+        along_z, along_y, along_x = along_z + z * stride, along_y + y * stride, along_x + x * stride
+    address = base + size * place
+    strides = (along_z, along_y, along_x, *[d.stride_elems for d in dims])
     shape = (*batch, *tile)
     low = high = address
     for n, stride in zip(shape, strides, strict=True):
-        reach = (n - 1) * stride * size
-        low, high = low + min(0, reach), high + max(0, reach)
+        if stride > 0:
+            high += (n - 1) * stride * size
+        else:
+            low += (n - 1) * stride * size
     allocation = space.find(low)
     position = (0,) * len(shape)
     if address % size:

@@ -8,7 +8,7 @@ import numpy as np
 
 from cutile_sim.dtypes import ElementType, to_carrier, to_storage
 from cutile_sim.engine.context import Context
-from cutile_sim.engine.values import TensorView, TileView, uniform
+from cutile_sim.engine.values import Deferred, TensorView, TileView, uniform
 from cutile_sim.memory.access import gather, scatter
 from cutile_sim.ops.locate import Edge, Lanes, Window, locate
 from cutile_sim.ops.memory import ORDER_ONLY
@@ -126,7 +126,7 @@ def load_view_tko(
 
 @implements("store_view_tko", ignores=("token", *ORDER_ONLY))
 def store_view_tko(
-    tile: np.ndarray,
+    tile: np.ndarray | Deferred,
     view: TileView,
     index: tuple[np.ndarray, ...],
     *,
@@ -138,8 +138,13 @@ def store_view_tko(
     Raises LaneFault as `load_view_tko` does, and where an array may not be written.
     """
     element = view.type.tensor.element
-    stored = to_storage(tile, element)
     place = locate(cx.space, view, index, inbounds, "store", batch=tile.shape[:3])
+    if isinstance(tile, Deferred):
+        if isinstance(place, Window) and element.storage == element.carrier and place.takes(tile.shape):
+            cx.counts.bytes_stored += place.compute(tile) * cx.repeats(place.shape)
+            return
+        tile = tile.value()
+    stored = to_storage(tile, element)
     if isinstance(place, Window):
         cx.counts.bytes_stored += place.write(stored) * cx.repeats(place.shape)
     elif isinstance(place, Edge):

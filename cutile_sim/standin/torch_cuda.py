@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
 import time
 from collections.abc import Callable
@@ -19,21 +20,24 @@ from cutile_sim.standin.gpus import Gpu
 from cutile_sim.standin.rebind import Rebinder
 from cutile_sim.standin.torch_tensors import GPU, check_device
 
+_CUDA_DEVICE_TYPE = 1
+_handles = itertools.count(1)
 
-class Stream:
+
+class Stream(torch.Stream):
     """A stream of work. All work is done when the call that starts it returns, so there is nothing to wait for."""
 
-    _last_handle = 0
+    def __new__(cls, device: Any = None, priority: int = 0, **kwargs: Any) -> Stream:
+        check_device(device)
+        handle = kwargs.get("stream_ptr")
+        handle = next(_handles) if handle is None else handle
+        self = super().__new__(cls, stream_id=handle, device_index=0, device_type=_CUDA_DEVICE_TYPE)
+        self.cuda_stream = handle
+        self.priority = priority
+        return self
 
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
-        check_device(device)
-        Stream._last_handle += 1
-        self.cuda_stream = kwargs.get("stream_ptr", Stream._last_handle)
-        self.stream_id = self.cuda_stream
-        self.priority = priority
-        self.device = GPU
-        self.device_index = 0
-        self.device_type = 1
+        """Nothing: a stream of torch is made by `__new__`."""
 
     def synchronize(self) -> None:
         """Return: everything is done."""
@@ -78,8 +82,8 @@ class Stream:
 class ExternalStream(Stream):
     """A stream that somebody else has made."""
 
-    def __init__(self, stream_ptr: int, device: Any = None, **kwargs: Any) -> None:
-        super().__init__(device, stream_ptr=stream_ptr)
+    def __new__(cls, stream_ptr: int, device: Any = None, **kwargs: Any) -> Stream:
+        return super().__new__(cls, device, stream_ptr=stream_ptr)
 
 
 class Event:

@@ -1,7 +1,7 @@
 """Torch operations that a GPU computes with other precision than torch's CPU code: products, norms, attention.
 
-On a GPU a product of 16-bit floats is exact and sums in float32 at least; the CPU's sums of 16-bit floats lose more, so
-that a program's comparison of a kernel with torch would fail for torch's fault. Here they are computed wider and rounded
+On a GPU a product of 16-bit floats is exact and sums in float32 at least; the sums of the CPU lose more, so
+that the comparison of a kernel with torch would fail for the fault of torch. Here they are computed wider and rounded
 once. Products of float32 round their inputs to TF32 where the program allows it, as the GPU does.
 """
 
@@ -14,9 +14,12 @@ import torch
 import torch.nn.attention
 import torch.nn.functional as F
 
+from cutile_sim.ops import mma_float8
+
 # float16 has the finer rounding, against which an error of float32's sums shows; bfloat16 hides it.
 _WIDER = {torch.float16: torch.float64, torch.bfloat16: torch.float32}
 _TF32_DROPPED_BITS = 13
+_FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 
 Function = Callable[..., Any]
 
@@ -68,6 +71,37 @@ def _attention(func: Function) -> Function:
     def call(*args: Any, **kwargs: Any) -> Any:
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
             return widened(*args, **kwargs)
+
+    return call
+
+
+def _scaled_float8_product(func: Function) -> Function:
+    """`torch._scaled_mm` of matrices with one scale each or one a row or column: summed as the tensor core sums."""
+
+    def call(
+        a: torch.Tensor,
+        b: torch.Tensor,
+        scale_a: torch.Tensor,
+        scale_b: torch.Tensor,
+        bias: torch.Tensor | None = None,
+        scale_result: torch.Tensor | None = None,
+        out_dtype: torch.dtype | None = None,
+        use_fast_accum: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        (m, k), n = a.shape, b.shape[1]
+        simple = scale_a.numel() in (1, m) and scale_b.numel() in (1, n) and k % 32 == 0 and not kwargs
+        if not simple or a.dtype not in _FLOAT8 or b.dtype not in _FLOAT8:
+            return func(a, b, scale_a, scale_b, bias, scale_result, out_dtype, use_fast_accum, **kwargs)
+        sums = mma_float8.sum_products if use_fast_accum else mma_float8.sum_products_promoted
+        zero = torch.zeros(1, 1).numpy()
+        result = torch.from_numpy(sums(a.float().numpy(), b.float().numpy(), zero))
+        result = result * scale_a.reshape(-1, 1) * scale_b.reshape(1, -1)
+        if bias is not None:
+            result = result + bias.float()
+        if scale_result is not None and out_dtype in (None, *_FLOAT8):
+            result = result * scale_result
+        return result.to(a.dtype if out_dtype is None else out_dtype)
 
     return call
 
@@ -153,6 +187,8 @@ def _substitutes() -> dict[Function, Function]:
         torch.rms_norm,
     ):
         found[function] = _widened(function)
+    if hasattr(torch, "_scaled_mm"):
+        found[torch._scaled_mm] = _scaled_float8_product(torch._scaled_mm)
     found[F.scaled_dot_product_attention] = _attention(F.scaled_dot_product_attention)
     return found
 

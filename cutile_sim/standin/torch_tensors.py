@@ -171,15 +171,12 @@ def _call(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     pinned = kwargs.get("pin_memory") is True
     if pinned:
         kwargs = {**kwargs, "pin_memory": False}
-    substituted = substitute(func)
-    if substituted is not None and any(map(is_on_gpu, _tensors((args, kwargs)))):
-        func = substituted
-    result = func(*args, **kwargs)
+    inputs = list(_tensors((args, kwargs)))
+    has_gpu_input = any(map(is_on_gpu, inputs))
+    substituted = substitute(func) if has_gpu_input else None
+    result = (substituted or func)(*args, **kwargs)
     if isinstance(result, torch.Tensor | tuple | list):
-        inputs = list(_tensors((args, kwargs)))
-        if device is None:
-            to_gpu = any(map(is_on_gpu, inputs))
-        result = _noted(result, to_gpu, device is not None, inputs)
+        return _noted(result, has_gpu_input if device is None else to_gpu, device is not None, inputs)
     return result
 
 
@@ -293,6 +290,11 @@ def _as_tensor(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     return result
 
 
+def _deepcopy(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The other argument holds all that has been copied so far, and need not be looked through."""
+    return _noted(func(*args, **kwargs), is_on_gpu(args[0]), False, [args[0]])
+
+
 def _pin_memory(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """All of host memory is as good as pinned."""
     if is_on_gpu(args[0]):
@@ -368,6 +370,7 @@ def _handlers() -> dict[Any, Handler]:
         tensor.type: _type,
         tensor.pin_memory: _pin_memory,
         tensor.record_stream: _nothing,
+        tensor.__deepcopy__: _deepcopy,
         tensor.__repr__: _repr,
         tensor.__cuda_array_interface__.__get__: _array_interface,
         torch.as_tensor: _as_tensor,
