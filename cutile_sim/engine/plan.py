@@ -28,6 +28,7 @@ from cutile_sim.engine.steps import (
     shift_bound,
     uses_of,
 )
+from cutile_sim.engine.structure import homes, is_uniform, leaves, reads_memory, stop_flag, tile_bytes
 from cutile_sim.engine.widen import widen
 from cutile_sim.errors import UnsupportedError
 from cutile_sim.tileir.core import Function, Op, Region, Value
@@ -49,18 +50,6 @@ class Plan:
     code: list[Instruction]
     slot_count: int
     live_bytes: Mapping[int, int]
-
-
-def tile_bytes(value: Value) -> int:
-    """Bytes the engine needs to carry a value of one block; 0 for what is not a tile."""
-    if not isinstance(value.type, TileType):
-        return 0
-    element = value.type.element
-    item = element.carrier.itemsize if isinstance(element, ElementType) else 8
-    count = 1
-    for n in value.type.shape:
-        count *= n
-    return count * item
 
 
 def make_plan(function: Function) -> Plan:
@@ -155,7 +144,7 @@ class _Planner:
         if handler is not None:
             handler(self, op, targets)
             return
-        if _is_uniform(op, self.uniform):
+        if is_uniform(op, self.uniform):
             self.uniform.update(op.results)
             self.prologue.steps.append(op_step(op, self.uses))
             self.prologue.ops.append(op)
@@ -202,7 +191,7 @@ class _Planner:
         self._region(op.regions[0], inner)
         self._close()
         jump = Jump(-1, op)
-        falls = not _leaves(op.regions[0])
+        falls = not leaves(op.regions[0])
         if falls:
             self._emit(jump)
         branch.target = self._here()
@@ -257,7 +246,7 @@ class _Planner:
         self.last_use[test.index] = self.position
         self._emit(branch)
         latch = _Latch(op, region.arguments[1:])
-        flag = _stop_flag(region)
+        flag = stop_flag(region)
         if flag is not None:
             left = self._leave_if(flag, op)
             region = Region(region.arguments, region.ops[1:])
@@ -265,7 +254,7 @@ class _Planner:
         latch.resolve(self._here())
         self._emit(Join())
         self._step(advance(counter.index, step.index), None, (counter.index, step.index), (counter.index,))
-        may_wait = flag is not None and _reads_memory(region)
+        may_wait = flag is not None and reads_memory(region)
         carried = tuple(v.index for v in region.arguments[1:])
         self._emit(Jump(head, op, is_back=True, may_wait=may_wait, carried=carried))
         self.loops.append((begin, self.position))
@@ -311,7 +300,7 @@ class _Planner:
         latch.resolve(self._here())
         self._emit(Join())
         carried = tuple(v.index for v in region.arguments)
-        self._emit(Jump(head, op, is_back=True, may_wait=_reads_memory(region), carried=carried))
+        self._emit(Jump(head, op, is_back=True, may_wait=reads_memory(region), carried=carried))
         self.loops.append((start, self.position))
         for value in region.arguments:
             self.last_use[value.index] = self.position
@@ -378,26 +367,6 @@ class _Planner:
         return peak
 
 
-def homes(region: Region) -> dict[Op, Region]:
-    """The region that each operation stands in."""
-    found: dict[Op, Region] = {}
-    for op in region.ops:
-        found[op] = region
-        for nested in op.regions:
-            found.update(homes(nested))
-    return found
-
-
-def _is_uniform(op: Op, uniform: set[Value]) -> bool:
-    """Whether an operation gives every block the same, however often: it may run once a launch, ahead of all blocks."""
-    return (
-        op.spec.effect == "pure"
-        and not op.regions
-        and op.name != "get_tile_block_id"
-        and all(v in uniform for v in op.inputs)
-    )
-
-
 @dataclass
 class _Latch:
     """Where a loop's `continue`s or `break`s go: they move their operands into `values` and jump."""
@@ -418,29 +387,6 @@ class _Targets:
     yields: tuple[Value, ...] = ()
     loop: _Latch | None = None
     leave: _Latch | None = None
-
-
-def _stop_flag(region: Region) -> Value | None:
-    """The flag with which a counted loop skips all turns that are left: how the front-end writes a `break` out of one.
-
-    Its body begins with `if flag { continue }` that hands everything on as it is.
-    """
-    first = region.ops[0]
-    if first.name != "if" or first.inputs[0] not in region.arguments[1:] or first.results:
-        return None
-    then = first.regions[0].ops
-    otherwise = first.regions[1].ops if len(first.regions) > 1 else ()
-    if len(then) != 1 or then[0].name != "continue" or then[0].inputs != region.arguments[1:]:
-        return None
-    return first.inputs[0] if all(o.name == "yield" for o in otherwise) else None
-
-
-def _leaves(region: Region) -> bool:
-    return region.ops[-1].name != "yield"
-
-
-def _reads_memory(region: Region) -> bool:
-    return any(o.spec.effect in ("read", "read_write") for op in region.ops for o in op.walk())
 
 
 _CONTROL: dict[str, Callable[[_Planner, Op, _Targets], None]] = {
