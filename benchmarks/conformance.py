@@ -30,14 +30,8 @@ REASONS = {
 """Why a test that passes on a GPU is not expected to pass here: pattern of its name, reason."""
 
 
-class Suite(NamedTuple):
-    """Where a suite's test files are in its checkout."""
-
-    folder: str
-    pattern: str
-
-
-SUITES = {"upstream": Suite("test", "test_*.py")}
+SUITES = {"upstream": ("test/test_*.py", "samples/test_*.py")}
+"""The files of each suite, as patterns in its checkout."""
 
 
 class Outcome(NamedTuple):
@@ -47,8 +41,14 @@ class Outcome(NamedTuple):
     message: str
 
 
+def file_name(path: Path) -> str:
+    """A file of tests as its tests name it: `test.test_cast`."""
+    return f"{path.parent.name}.{path.stem}"
+
+
 def run_file(checkout: Path, path: Path, arch: str, timeout_s: int) -> dict[str, Outcome]:
     """Run one file of tests in a process of its own; outcomes by the name of the test."""
+    whole = f"{file_name(path)}::(file)"
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         command = [
@@ -59,10 +59,10 @@ def run_file(checkout: Path, path: Path, arch: str, timeout_s: int) -> dict[str,
         try:
             done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, timeout=timeout_s)
         except subprocess.TimeoutExpired:
-            return {f"test.{path.stem}::(file)": Outcome("failed", f"more than {timeout_s} s")}
+            return {whole: Outcome("failed", f"more than {timeout_s} s")}
         if not report.exists():
             last = (done.stdout + done.stderr).strip().splitlines()[-1:]
-            return {f"test.{path.stem}::(file)": Outcome("failed", "".join(last))}
+            return {whole: Outcome("failed", "".join(last))}
         return outcomes(report)
 
 
@@ -130,18 +130,18 @@ def main() -> int:
     parser.add_argument("--only", default="", help="only files whose name contains this")
     parser.add_argument("--timeout", type=int, default=3600, metavar="SECONDS", help="for one file of tests")
     options = parser.parse_args()
-    suite = SUITES[options.suite]
     checkout = options.checkout.resolve()
-    paths = sorted(p for p in (checkout / suite.folder).glob(suite.pattern) if options.only in p.name)
+    found_paths = (path for pattern in SUITES[options.suite] for path in checkout.glob(pattern))
+    paths = sorted(path for path in found_paths if options.only in path.name)
     expected = set(options.expected.read_text(encoding="utf-8").split("\n")) - {""}
-    names = {f"{suite.folder}.{path.stem}" for path in paths}
+    names = set(map(file_name, paths))
     seconds: dict[str, float] = {}
     got: dict[str, Outcome] = {}
 
     def one(path: Path) -> None:
         start = time.perf_counter()
         found = run_file(checkout, path, options.arch, options.timeout)
-        seconds[f"{suite.folder}.{path.stem}"] = time.perf_counter() - start
+        seconds[file_name(path)] = time.perf_counter() - start
         got.update(found)
         print(f"{path.name}: {len(found)} tests in {time.perf_counter() - start:.0f} s", file=sys.stderr)
 

@@ -2,9 +2,9 @@
 
 from cutile_sim import simulate
 result = simulate(kernel, grid, *args)      # arrays are written in place, as by ct.launch
-"""
 
-# PYTEST_DONT_REWRITE
+PYTEST_DONT_REWRITE: with CUTILE_SIM set, this package is loaded before pytest, which would warn of that.
+"""
 
 from __future__ import annotations
 

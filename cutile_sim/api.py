@@ -11,6 +11,7 @@ import numpy as np
 
 from cutile_sim.engine.context import Fill
 from cutile_sim.engine.machine import Limits
+from cutile_sim.engine.observer import Observer
 from cutile_sim.errors import CutileSimError, UsageError
 from cutile_sim.launch import LaunchResult, check_grid, launch, program_of
 from cutile_sim.tileir.core import Function, Module
@@ -83,6 +84,7 @@ def simulate(
     batch_blocks: int | None = None,
     echo: bool | TextIO = True,
     progress: Callable[[int], None] | None = None,
+    observer: Observer | None = None,
 ) -> LaunchResult:
     """Run a kernel over a grid on the CPU, as `ct.launch` would on a GPU: arrays are written in place.
 
@@ -102,6 +104,7 @@ def simulate(
             cache.
         echo: Where the kernel's printed text goes: True is standard output, False nowhere.
         progress: Called with the number of finished blocks after each batch.
+        observer: Sees every operation and access (`cutile_sim.engine.observer.Observer`); such a launch is slower.
 
     Returns:
         What the launch printed, did and counted.
@@ -123,12 +126,13 @@ def simulate(
         from cutile_sim.frontend.bytecode import bind_entry
 
         function = entry_of(kernel)
-        program, params = program_of(kernel, function), bind_entry(function, args)
+        program = program_of(kernel, function, watched=observer is not None)
+        params = bind_entry(function, args)
     else:
         from cutile_sim.frontend.export import prepare_launch
 
         compiled, params = prepare_launch(kernel, args, arch=arch, bytecode_version=bytecode_version)
-        program = program_of(compiled.module, compiled.entry)
+        program = program_of(compiled.module, compiled.entry, watched=observer is not None)
     stream = sys.stdout if echo is True else echo
     try:
         result = launch(
@@ -139,6 +143,7 @@ def simulate(
             limits=Limits(step_limit, time_limit),
             batch_blocks=batch_blocks,
             progress=progress,
+            observer=observer,
         )
     except CutileSimError as error:
         if stream and error.printed:

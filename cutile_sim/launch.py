@@ -13,6 +13,7 @@ import numpy as np
 from cutile_sim.engine.batches import batch_shape, batches
 from cutile_sim.engine.context import Context, Counts, Fill
 from cutile_sim.engine.machine import Limits, Machine
+from cutile_sim.engine.observer import Observer
 from cutile_sim.engine.plan import Plan, make_plan
 from cutile_sim.errors import CutileSimError, UsageError, VerifyError
 from cutile_sim.frontend.arrays import ArrayArg
@@ -53,8 +54,8 @@ class LaunchResult:
 class Program:
     """A verified function with its plan, and the module's globals, which live as long as the program does.
 
-    `written` are the positions of the parameters that it certainly stores through, `writable` those it may store
-    through, None where it may be any.
+    `watched` is the plan for launches that somebody watches, once there was one. `written` are the positions of the
+    parameters that it certainly stores through, `writable` those it may store through, None where it may be any.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Program:
     written: frozenset[int]
     writable: frozenset[int] | None
     globals: dict[str, np.ndarray] = field(default_factory=dict)
+    watched: Plan | None = None
 
     def reset_globals(self) -> None:
         """Give the globals the values the module is loaded with: a GPU forgets a module whose launch has failed."""
@@ -75,8 +77,11 @@ _programs: weakref.WeakKeyDictionary[Function, Program] = weakref.WeakKeyDiction
 _lock = threading.Lock()
 
 
-def program_of(module: Module, function: Function) -> Program:
-    """The program of a function, made once. Raises VerifyError where the real compiler would refuse the kernel."""
+def program_of(module: Module, function: Function, *, watched: bool = False) -> Program:
+    """The program of a function, made once, and if asked its plan for an observer.
+
+    Raises VerifyError where the real compiler would refuse the kernel.
+    """
     with _lock:
         program = _programs.get(function)
         if program is None:
@@ -92,6 +97,8 @@ def program_of(module: Module, function: Function) -> Program:
                 writable_parameters(function),
                 data,
             )
+        if watched and program.watched is None:
+            program.watched = make_plan(function, observed=True)
         return program
 
 
@@ -125,8 +132,9 @@ def launch(
     limits: Limits,
     batch_blocks: int | None = None,
     progress: Callable[[int], None] | None = None,
+    observer: Observer | None = None,
 ) -> LaunchResult:
-    """Run a program over a grid.
+    """Run a program over a grid. With an observer, the program must have been made `watched`.
 
     Raises KernelError subclasses for what the kernel does wrong; `printed` of the error holds what it had printed.
     """
@@ -146,11 +154,13 @@ def launch(
         raise UsageError(
             f"kernel {program.name} takes {len(program.plan.parameters)} launch parameters, not {len(values)}"
         )
-    cx = Context(space, grid, fill)
+    plan = program.plan if observer is None else program.watched
+    assert plan is not None
+    cx = Context(space, grid, fill, observer=observer)
     for name, data in program.globals.items():
         cx.globals[name] = space.place(data, f"global {name}")
-    machine = Machine(program.plan, cx, limits)
-    shape = batch_shape(grid, program.plan.live_bytes, batch_blocks)
+    machine = Machine(plan, cx, limits)
+    shape = batch_shape(grid, plan.live_bytes, batch_blocks)
     try:
         machine.run(values, batches(grid, shape), progress)
     except BaseException as error:

@@ -11,6 +11,7 @@ import numpy as np
 
 from cutile_sim.dtypes import ElementType
 from cutile_sim.engine.group import Group
+from cutile_sim.engine.observer import Observer
 from cutile_sim.memory.access import Places
 from cutile_sim.memory.space import AddressSpace, Allocation
 from cutile_sim.tileir.core import Op
@@ -65,6 +66,7 @@ class Context:
         printed: (launch-order number of the block, text), in the order of execution.
         globals: Allocation of each of the module's globals.
         live: The slots of all groups that hold values.
+        observer: Who watches this launch, if anybody does.
     """
 
     space: AddressSpace
@@ -76,6 +78,7 @@ class Context:
     live: Callable[[], list[list[Any]]] = list
     printed: list[tuple[int, str]] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
+    observer: Observer | None = None
 
     def lend(self, allocation: Allocation, memory: np.ndarray) -> np.ndarray:
         """A value that is a window of an allocation's memory for as long as that is not written, or a copy at once."""

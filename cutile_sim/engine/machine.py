@@ -74,6 +74,8 @@ class Machine:
                 waiting = self._drain(ready, waiting, more=group is not None)
                 if progress is not None:
                     progress(self.finished_blocks)
+            if self.cx.observer is not None:
+                self.cx.observer.finished(self.cx)
 
     def _prologue(self) -> None:
         run = self.plan.prologue
@@ -122,6 +124,8 @@ class Machine:
                 group.pc += 1
             elif type(instruction) is Branch:
                 condition = group.slots[instruction.condition]
+                if cx.observer is not None:
+                    cx.observer.branched(instruction.op, condition, cx)
                 if condition.size == 1:
                     group.pc = group.pc + 1 if condition.item() else instruction.target
                 elif condition.all():

@@ -22,6 +22,8 @@ from cutile_sim.engine.steps import (
     constant_step,
     counter_test,
     move,
+    observed,
+    observed_move,
     op_step,
     release,
     reusing_step,
@@ -43,6 +45,7 @@ class Plan:
     Attributes:
         live_bytes: Where the most bytes of tiles live at once: those of one block, by the axes of the grid that they
             depend on (bits of `ir_passes.grid_axes`). For sizing batches.
+        shadow: Where the second slots of an observed plan begin.
     """
 
     parameters: tuple[Value, ...]
@@ -50,19 +53,24 @@ class Plan:
     code: list[Instruction]
     slot_count: int
     live_bytes: Mapping[int, int]
+    shadow: int
 
 
-def make_plan(function: Function) -> Plan:
-    """Lay out a function. Raises UnsupportedError, with the line, for an operation that cannot be simulated."""
+def make_plan(function: Function, *, observed: bool = False) -> Plan:
+    """Lay out a function: as fast as possible, or so that an observer sees every operation.
+
+    Raises UnsupportedError, with the line, for an operation that cannot be simulated.
+    """
     for op in function.walk():
         if op.spec.meaning.unsupported:
             raise UnsupportedError(f"{op.name} cannot run here: {op.spec.meaning.unsupported}", location=op.location)
-    return _Planner(function).plan()
+    return _Planner(function, observed).plan()
 
 
 class _Planner:
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, observed: bool) -> None:
         self.function = function
+        self.observed = observed
         self.code: list[Instruction] = []
         self.run = Run()
         self.prologue = Run()
@@ -89,7 +97,9 @@ class _Planner:
         self._region(self.function.body, _Targets())
         self._emit(Halt())
         live = self._releases()
-        return Plan(self.function.parameters, self.prologue, self.code, self.slot_count, live)
+        shadow = self.slot_count
+        count = 2 * shadow if self.observed else shadow
+        return Plan(self.function.parameters, self.prologue, self.code, count, live, shadow)
 
     # Emission
 
@@ -127,7 +137,7 @@ class _Planner:
             return
 
         self._note_sizes(targets)
-        self._step(move(src, dst), None, src, dst)
+        self._step(observed_move(src, dst) if self.observed else move(src, dst), None, src, dst)
 
     def _note_sizes(self, values: Iterable[Value]) -> None:
         for value in values:
@@ -146,7 +156,7 @@ class _Planner:
             return
         if is_uniform(op, self.uniform):
             self.uniform.update(op.results)
-            self.prologue.steps.append(op_step(op, self.uses))
+            self.prologue.steps.append(self._made(op))
             self.prologue.ops.append(op)
             return
         if self._waits_for_store(op):
@@ -157,12 +167,16 @@ class _Planner:
             self._hoist(nested)
         late = next((self.deferred.pop(v) for v in op.inputs if v in self.deferred), None)
         reads = [v.index for v in (*op.inputs, *captured(op), *(late.inputs if late else ()))]
-        self._step(op_step(op, self.uses, late), op, reads, [v.index for v in op.results])
+        self._step(self._made(op, late), op, reads, [v.index for v in op.results])
         self.run.count += self.weight if late is not None else 0
+
+    def _made(self, op: Op, deferred: Op | None = None) -> Step:
+        step = op_step(op, self.uses, deferred)
+        return observed(op, step) if self.observed else step
 
     def _waits_for_store(self, op: Op) -> bool:
         """Whether an elementwise operation's only use is to be stored, so that it may be computed into memory."""
-        if not computes_in_place(op) or not isinstance(kind := op.results[0].type, TileType):
+        if self.observed or not computes_in_place(op) or not isinstance(kind := op.results[0].type, TileType):
             return False
         element = kind.element
         users = self.users.get(op.results[0], [])
@@ -207,7 +221,8 @@ class _Planner:
         assert isinstance(initial, tuple)
         start: tuple[Value, ...] = (lower, *initial)
         unsigned = bool(op.attributes["unsigned_cmp"])
-        wide = widen(op, self.makers, self._fresh) if self._steps_by_one(step) and not unsigned else None
+        may_widen = self._steps_by_one(step) and not unsigned and not self.observed
+        wide = widen(op, self.makers, self._fresh) if may_widen else None
         if wide is not None:
             start = self._several_turns(*wide, start, upper)
         self._turns(op, start, upper, step, unsigned)
@@ -329,6 +344,9 @@ class _Planner:
 
     # Liveness
 
+    def _with_shadows(self, slots: list[int]) -> tuple[int, ...]:
+        return (*slots, *(self.slot_count + i for i in slots)) if self.observed else tuple(slots)
+
     def _releases(self) -> dict[int, int]:
         """Clear each slot after its last use. Returns what lives where most bytes live at once."""
         fixed = {v.index for v in self.uniform}
@@ -353,9 +371,9 @@ class _Planner:
             dead = by_position.get(position)
             if dead:
                 op = run.ops[index - 1]
-                if op is not None and can_reuse(op, dead):
+                if op is not None and not self.observed and can_reuse(op, dead):
                     run.steps[index - 1] = reusing_step(op, self.uses, {*dead})
-                run.steps.insert(index, release(tuple(dead)))
+                run.steps.insert(index, release(self._with_shadows(dead)))
                 run.ops.insert(index, None)
         live: dict[int, int] = {}
         peak: dict[int, int] = {}

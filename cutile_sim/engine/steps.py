@@ -48,6 +48,29 @@ def release(slots: tuple[int, ...]) -> Step:
     return release_all
 
 
+def observed(op: Op, step: Step) -> Step:
+    """A step that tells the launch's observer before and after."""
+
+    def watched(slots: list[Any], cx: Any) -> None:
+        cx.op = op
+        cx.observer.before(op, slots, cx)
+        step(slots, cx)
+        cx.observer.after(op, slots, cx)
+
+    return watched
+
+
+def observed_move(sources: list[int], targets: list[int]) -> Step:
+    """A move that tells the launch's observer, who moves what it knows."""
+    plain = move(sources, targets)
+
+    def watched(slots: list[Any], cx: Any) -> None:
+        plain(slots, cx)
+        cx.observer.moved(sources, targets, slots, cx)
+
+    return watched
+
+
 def counter_test(counter: int, upper: int, result: int, unsigned: bool) -> Step:
     """A loop's test: its counter against its upper bound."""
 

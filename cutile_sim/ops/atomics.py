@@ -160,6 +160,8 @@ def atomic_rmw_tko(
     addresses = spread(pointers, cx.group.shape + pointers.shape[3:])
     stored = _launch_order(cx, to_storage(arg, element))
     lanes = None if mask is None or mask.all() else _launch_order(cx, mask)
+    if cx.observer is not None:
+        cx.observer.updating(addresses, lanes, element, stored, cx)
     old = np.zeros(addresses.shape, element.carrier)
     for allocation, chosen, items in list(parts(cx.space, addresses, lanes, element, "atomic update")):
         check_written(allocation, items, element, addresses.shape, chosen)
@@ -199,6 +201,8 @@ def atomic_cas_tko(
     expected = np.array(_launch_order(cx, to_storage(cmp, element)))
     desired = np.array(_launch_order(cx, to_storage(val, element)))
     lanes = None if mask is None or mask.all() else _launch_order(cx, mask)
+    if cx.observer is not None:
+        cx.observer.updating(addresses, lanes, element, desired, cx)
     old = np.array(_launch_order(cx, cmp))
     kind = np.dtype(f"u{element.size_bytes}")
     for allocation, chosen, items in list(parts(cx.space, addresses, lanes, element, "atomic compare-and-swap")):
@@ -231,6 +235,8 @@ def atomic_red_view_tko(
     place = locate(cx.space, view, index, inbounds, "atomic update", batch=cx.group.shape)
     stored = np.broadcast_to(to_storage(value, element), cx.group.shape + value.shape[3:])
     lanes = _as_lanes(cx, place)
+    if cx.observer is not None:
+        cx.observer.updating(place, None, element, stored, cx)
     for allocation, chosen, items in parts(cx.space, lanes.addresses, lanes.valid, element, "atomic update"):
         check_written(allocation, items, element, lanes.addresses.shape, chosen)
         values = stored.flatten() if chosen is None else stored[chosen]

@@ -48,20 +48,19 @@ def load_ptr_tko(
     Raises LaneFault for a lane outside memory or misaligned.
     """
     element = pointee(operand_types["source"])
-    if mask is None:
-        stored = gather(cx.space, source, element, None)
-        cx.counts.bytes_loaded += stored.nbytes * cx.repeats(stored.shape)
-        return to_carrier(stored, element), None
-    shape = np.broadcast_shapes(source.shape, mask.shape)
-    if mask.all():
-        stored = gather(cx.space, spread(source, shape), element, None)
-        cx.counts.bytes_loaded += stored.nbytes * cx.repeats(stored.shape)
-        return to_carrier(stored, element), None
-    lanes = np.broadcast_to(mask, shape)
-    stored = gather(cx.space, spread(source, shape), element, lanes)
+    shape = source.shape if mask is None else np.broadcast_shapes(source.shape, mask.shape)
+    lanes = None if mask is None or mask.all() else np.broadcast_to(mask, shape)
+    place = spread(source, shape)
+    stored = gather(cx.space, place, element, lanes)
+    if cx.observer is not None:
+        cx.observer.loaded(place, lanes, element, cx)
+    value = to_carrier(stored, element)
+    if lanes is None:
+        cx.counts.bytes_loaded += stored.nbytes * cx.repeats(shape)
+        return value, None
     cx.counts.bytes_loaded += int(np.count_nonzero(lanes)) * element.size_bytes * cx.repeats(shape)
     padding = cx.fill.value(element) if padding_value is None else padding_value
-    return np.where(lanes, to_carrier(stored, element), padding), None
+    return np.where(lanes, value, padding), None
 
 
 @implements("store_ptr_tko", ignores=("token", *ORDER_ONLY))
@@ -80,7 +79,10 @@ def store_ptr_tko(
     element = pointee(operand_types["destination"])
     shape = np.broadcast_shapes(destination.shape, value.shape, () if mask is None else mask.shape)
     lanes = None if mask is None or mask.all() else np.broadcast_to(mask, shape)
-    count = scatter(cx.space, spread(destination, shape), to_storage(value, element), element, lanes)
+    place, stored = spread(destination, shape), to_storage(value, element)
+    if cx.observer is not None:
+        cx.observer.storing(place, lanes, element, stored, cx)
+    count = scatter(cx.space, place, stored, element, lanes)
     cx.counts.bytes_stored += count * element.size_bytes * cx.repeats(shape)
 
 

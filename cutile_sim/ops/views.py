@@ -102,6 +102,8 @@ def load_view_tko(
     """
     element = view.type.tensor.element
     place = locate(cx.space, view, index, inbounds, "load")
+    if cx.observer is not None:
+        cx.observer.loaded(place, None, element, cx)
     if isinstance(place, Window):
         stored = place.read()
         cx.counts.bytes_loaded += stored.nbytes * cx.repeats(stored.shape)
@@ -145,6 +147,8 @@ def store_view_tko(
             return
         tile = tile.value()
     stored = to_storage(tile, element)
+    if cx.observer is not None:
+        cx.observer.storing(place, None, element, stored, cx)
     if isinstance(place, Window):
         cx.counts.bytes_stored += place.write(stored) * cx.repeats(place.shape)
     elif isinstance(place, Edge):

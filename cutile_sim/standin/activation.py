@@ -122,6 +122,7 @@ def _stand_in_for_cutile(cutile: ModuleType) -> None:
     importlib.import_module("cuda.tile.tune")
     rebinder = Rebinder()
     _undo.append(rebinder.restore)
+    original = cutile.launch
 
     def launch(*args: Any, **kwargs: Any) -> None:
         """launch(stream, grid, kernel, kernel_args, /, *, programmatic_dependent_launch=False)
@@ -129,6 +130,8 @@ def _stand_in_for_cutile(cutile: ModuleType) -> None:
         Simulated on the CPU by cutile_sim.
         """
         __tracebackhide__ = True
+        if not _gpus:  # kept by the program where uninstall does not reach
+            return original(*args, **kwargs)
         launches.warn_once(f"launches are simulated on the CPU ({current_gpu().arch})")
         try:
             launches.launch(current_gpu().arch, args, kwargs)
@@ -136,9 +139,9 @@ def _stand_in_for_cutile(cutile: ModuleType) -> None:
             # What matters is the line of the launch, and that of the kernel, which the text names.
             raise error.with_traceback(outside(error.__traceback__))  # noqa: B904 - the same error
 
-    launch.__module__ = cutile.launch.__module__
+    launch.__module__ = original.__module__
     launch.__qualname__ = "launch"
-    rebinder.replace(cutile.launch, launch)
+    rebinder.replace(original, launch)
     rebinder.set_attribute(compilation.KernelSignature, "from_kernel_args", staticmethod(signatures.from_kernel_args))
     cutile_private.stand_in(rebinder, current_gpu)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import sys
+import threading
 import time
 from collections.abc import Callable
 from types import FunctionType, SimpleNamespace
@@ -63,11 +64,11 @@ class Stream(torch.Stream):
         return 0, self.cuda_stream
 
     def __enter__(self) -> Stream:
-        _streams.append(self)
+        _streams.stack.append(self)
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        _streams.pop()
+        _streams.stack.pop()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and other.cuda_stream == self.cuda_stream
@@ -117,7 +118,16 @@ class Event:
 
 
 _default_stream = Stream(stream_ptr=0)
-_streams: list[Stream] = [_default_stream]
+
+
+class _Streams(threading.local):
+    """The streams that a thread has made current, innermost last."""
+
+    def __init__(self) -> None:
+        self.stack = [_default_stream]
+
+
+_streams = _Streams()
 
 
 class _Device:
@@ -136,7 +146,7 @@ class _Device:
 
 def _set_stream(stream: Stream | None) -> None:
     if stream is not None:
-        _streams[-1] = stream
+        _streams.stack[-1] = stream
 
 
 def _stream_context(stream: Stream | None) -> Any:
@@ -237,7 +247,7 @@ def _stand_ins(gpu: Callable[[], Gpu]) -> dict[str, Any]:
         "stream": _stream_context,
         "StreamContext": _stream_context,
         "set_stream": _set_stream,
-        "current_stream": for_device(lambda _: _streams[-1]),
+        "current_stream": for_device(lambda _: _streams.stack[-1]),
         "default_stream": for_device(lambda _: _default_stream),
         "get_device_name": for_device(lambda g: g.name),
         "get_device_capability": for_device(lambda g: (g.major, g.minor)),

@@ -18,6 +18,7 @@ from cutile_sim.ops import mma_float8
 
 # float16 has the finer rounding, against which an error of float32's sums shows; bfloat16 hides it.
 _WIDER = {torch.float16: torch.float64, torch.bfloat16: torch.float32}
+_FLOAT32 = dict.fromkeys(_WIDER, torch.float32)
 _TF32_DROPPED_BITS = 13
 _FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 
@@ -29,12 +30,12 @@ def substitute(func: Function) -> Function | None:
     return _SUBSTITUTES.get(func)
 
 
-def _widened(func: Function) -> Function:
+def _widened(func: Function, wider: dict[torch.dtype, torch.dtype] = _WIDER) -> Function:
     def call(*args: Any, **kwargs: Any) -> Any:
         narrow = _narrow_dtype(args, kwargs)
         if narrow is None:
             return func(*args, **kwargs)
-        wide = _WIDER[narrow]
+        wide = wider[narrow]
         result = func(*_cast(args, wide), **_cast(kwargs, wide))
         return result.to(narrow) if result.dtype == wide else result
 
@@ -66,7 +67,7 @@ def _sum_with_product(func: Function) -> Function:
 
 def _attention(func: Function) -> Function:
     """Attention by its definition: the GPU's backends, one of which the program may have asked for, are not here."""
-    widened = _widened(func)
+    widened = _widened(func, _FLOAT32)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
@@ -186,7 +187,7 @@ def _substitutes() -> dict[Function, Function]:
         torch.layer_norm,
         torch.rms_norm,
     ):
-        found[function] = _widened(function)
+        found[function] = _widened(function, _FLOAT32)
     if hasattr(torch, "_scaled_mm"):
         found[torch._scaled_mm] = _scaled_float8_product(torch._scaled_mm)
     found[F.scaled_dot_product_attention] = _attention(F.scaled_dot_product_attention)

@@ -1,0 +1,53 @@
+"""How anything watches a launch: sanitizer, traces, debugger. The engine knows only this interface.
+
+A launch with an observer runs a plan of its own: one step an operation, none of the plan's short cuts, and a second
+slot for every value (`slots[plan.shadow + i]`), empty at first, in which an observer may keep what it knows of value i.
+Shadows are split and merged with their groups like values. A launch without an observer pays one comparison an access
+to memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cutile_sim.dtypes import ElementType
+from cutile_sim.tileir.core import Op
+
+if TYPE_CHECKING:
+    from cutile_sim.engine.context import Context
+
+
+class Observer:
+    """Does nothing. Override what you want to see.
+
+    `place` is where lanes lie in memory: a `Window`, `Edge` or `Lanes` of `ops.locate`, `Places`, or int64 addresses.
+    `mask` leaves lanes out, or is None. `cx.op` is the operation, `cx.group` the blocks.
+    """
+
+    def before(self, op: Op, slots: list[Any], cx: Context) -> None:
+        """An operation is about to run for `cx.group`."""
+
+    def after(self, op: Op, slots: list[Any], cx: Context) -> None:
+        """An operation has run: its results are in their slots."""
+
+    def moved(self, sources: list[int], targets: list[int], slots: list[Any], cx: Context) -> None:
+        """Values have moved from slots to slots: into a region, around a loop, out of a branch."""
+
+    def branched(self, op: Op, condition: np.ndarray, cx: Context) -> None:
+        """A branch or a loop's exit depends on a condition (i1, [z, y, x])."""
+
+    def loaded(self, place: Any, mask: np.ndarray | None, element: ElementType, cx: Context) -> None:
+        """Lanes have been read."""
+
+    def storing(
+        self, place: Any, mask: np.ndarray | None, element: ElementType, stored: np.ndarray, cx: Context
+    ) -> None:
+        """Lanes are about to be written; `stored` (storage form) broadcasts to them."""
+
+    def updating(self, place: Any, mask: np.ndarray | None, element: ElementType, arg: np.ndarray, cx: Context) -> None:
+        """Lanes are about to be updated atomically; `arg` (storage form) is the argument, or the value to swap in."""
+
+    def finished(self, cx: Context) -> None:
+        """All blocks have ended."""
