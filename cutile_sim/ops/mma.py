@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cutile_sim.dtypes import F8E4M3FN, F8E5M2, F32, ElementType
+from cutile_sim.dtypes import F8E4M3FN, F8E5M2, F16, F32, ElementType
 from cutile_sim.ops import mma_float8
 from cutile_sim.ops.registry import implements
 from cutile_sim.optable.encoding import RoundingMode, Signedness
@@ -62,16 +62,21 @@ def mmaf(
 ) -> np.ndarray:
     """Floating-point acc + lhs @ rhs.
 
-    Numerics: exact inputs; products and sums in float32 (float64 for f64) in any order, rounded once to the type of
-    `acc`. Only 8-bit floats, in tiles large enough for the tensor core's own instruction, are summed as it does, in 14
-    bits (mma_float8.py): `fast_acc` all along K, else with promotion to float32 on the way.
+    Numerics: exact inputs; products and sums in float32 (float64 for f64, and for f16, whose users compare results
+    near zero to the last bits) in any order, rounded once to the type of `acc`. Only 8-bit floats, in tiles large
+    enough for the tensor core's own instruction, are summed as it does, in 14 bits (mma_float8.py): `fast_acc` all
+    along K, else with promotion to float32 on the way.
     """
     element, inputs = result_type.element, operand_types["lhs"].element
     assert isinstance(element, ElementType)
     if inputs in (F8E4M3FN, F8E5M2) and element is F32 and mma_float8.applies(lhs, rhs):
         return (mma_float8.sum_products if fast_acc else mma_float8.sum_products_promoted)(lhs, rhs, acc)
+    if inputs is F16:
+        lhs, rhs = lhs.astype(np.float64), rhs.astype(np.float64)
     total = add_to(product(lhs, rhs), acc)
-    return round_to(total, element, RoundingMode.NEAREST_EVEN) if element.is_narrow else total
+    if element.is_narrow:
+        return round_to(total, element, RoundingMode.NEAREST_EVEN)
+    return total.astype(element.carrier, copy=False)
 
 
 @implements("mmaf_scaled")
