@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ from cutile_sim.engine.plan import Plan, make_plan
 from cutile_sim.errors import CutileSimError, UsageError, VerifyError
 from cutile_sim.frontend.arrays import ArrayArg
 from cutile_sim.frontend.params import LaunchParam, ListBuffer, PointerParam, ScalarParam
+from cutile_sim.memory.heap import keep_freed_memory
 from cutile_sim.memory.space import AddressSpace, Allocation, Extent
 from cutile_sim.overlap import check_outputs
 from cutile_sim.tileir.core import Function, Global, Module
@@ -65,6 +67,13 @@ class Program:
     writable: frozenset[int] | None
     globals: dict[str, np.ndarray] = field(default_factory=dict)
     watched: Plan | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """One launch at a time where the module has globals: threads here do not see each other's updates as atomic."""
+        with self.lock if self.globals else nullcontext():
+            yield
 
     def reset_globals(self) -> None:
         """Give the globals the values the module is loaded with: a GPU forgets a module whose launch has failed."""
@@ -138,6 +147,7 @@ def launch(
 
     Raises KernelError subclasses for what the kernel does wrong; `printed` of the error holds what it had printed.
     """
+    keep_freed_memory()
     warnings = check_outputs(
         [(p.array, i in program.written) for i, p in enumerate(params) if isinstance(p, PointerParam)]
     )
@@ -162,7 +172,8 @@ def launch(
     machine = Machine(plan, cx, limits)
     shape = batch_shape(grid, plan.live_bytes, batch_blocks)
     try:
-        machine.run(values, batches(grid, shape), progress)
+        with program.alone():
+            machine.run(values, batches(grid, shape), progress)
     except BaseException as error:
         program.reset_globals()
         if isinstance(error, CutileSimError):
