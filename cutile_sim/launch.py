@@ -73,7 +73,11 @@ class Program:
     def alone(self) -> Iterator[None]:
         """One launch at a time where the module has globals: threads here do not see each other's updates as atomic."""
         with self.lock if self.globals else nullcontext():
-            yield
+            try:
+                yield
+            except BaseException:
+                self.reset_globals()
+                raise
 
     def reset_globals(self) -> None:
         """Give the globals the values the module is loaded with: a GPU forgets a module whose launch has failed."""
@@ -174,10 +178,8 @@ def launch(
     try:
         with program.alone():
             machine.run(values, batches(grid, shape), progress)
-    except BaseException as error:
-        program.reset_globals()
-        if isinstance(error, CutileSimError):
-            error.printed = _text(cx)
+    except CutileSimError as error:
+        error.printed = _text(cx)
         raise
     written = dict.fromkeys(n for n, allocation, _ in named if allocation.written and n in may_be_written)
     return LaunchResult(
