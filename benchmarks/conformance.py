@@ -25,7 +25,9 @@ from typing import NamedTuple
 REASONS = {
     r"^test\.test_cudagraph::": "CUDA graphs: nothing to capture on a CPU",
     r"^test\.test_jax::": "JAX's GPU bridge",
-    r"::test_launch_on_different_devices$": "counts calls of the step that makes cubins",
+    r"^test\.test_export_compat::test_export_compat_(cutile_python_v[12]|static_shape)$": "cubins, run by the driver",
+    r"::(test_launch_on_different_devices$|test_ampere_fp8_error\[)": "replaces the private step that makes cubins",
+    r"::test_mixed_scalar_tile_atomic\[True\]$": "writes past the end of its array, which is an error here",
 }
 """Why a test that passes on a GPU is not expected to pass here: pattern of its name, reason."""
 
@@ -95,7 +97,7 @@ def print_table(expected: set[str], got: dict[str, Outcome], seconds: dict[str, 
     reasons: Counter[str] = Counter()
     unexplained = []
     for test in sorted(expected):
-        outcome = got.get(test, Outcome("missing", "not collected"))
+        outcome = got.get(test) or got.get(f"{file_of(test)}::(file)") or Outcome("missing", "not collected")
         row = rows[file_of(test)]
         row["expected"] += 1
         if outcome.status == "passed":

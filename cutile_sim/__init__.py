@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cutile_sim.api import load, simulate
-    from cutile_sim.checker import CheckReport, Finding, check
+    from cutile_sim.checker import CheckReport, check
     from cutile_sim.errors import (
         AssertionFailedError,
         BudgetExceededError,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         UsageError,
         VerifyError,
     )
+    from cutile_sim.findings import Finding
     from cutile_sim.launch import LaunchResult
     from cutile_sim.standin import install, simulated_launches, uninstall
 
@@ -61,7 +62,7 @@ _HOMES = {
     "load": "api",
     "simulate": "api",
     "CheckReport": "checker",
-    "Finding": "checker",
+    "Finding": "findings",
     "check": "checker",
     "LaunchResult": "launch",
     "install": "standin",

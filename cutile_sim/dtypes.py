@@ -131,7 +131,13 @@ def _code_values(name: str) -> np.ndarray:
     element = ELEMENT_TYPES[name]
     if element.width_bits == 4:
         codes &= 15
-    return codes.view(element.storage).astype(np.float32)
+    values = codes.view(element.storage).astype(np.float32)
+    if element is F8E5M2:
+        # Its NaNs keep their two fraction bits, so that moving bytes about does not change them.
+        nan = np.isnan(values)
+        bits = codes[nan].astype(np.uint32)
+        values[nan] = ((bits >> 7 << 31) | 0x7F800000 | (bits & 3) << 21).view(np.float32)
+    return values
 
 
 @cache
@@ -150,14 +156,14 @@ def _value_codes(name: str) -> np.ndarray:
         if nan_codes[-1] & 0x80 and nan_codes[0] < 0x80:
             codes[nan & (upper >> 31 == 1)] = nan_codes[nan_codes >= 0x80][0]
     distinct = 16 if ELEMENT_TYPES[name].width_bits == 4 else 256
-    known = np.flatnonzero(finite[:distinct])
+    known = np.arange(distinct) if name == F8E5M2.name else np.flatnonzero(finite[:distinct])
     codes[values[known].view(np.uint32) >> 16] = known
     return codes
 
 
 def _float16_to_float32(stored: np.ndarray) -> np.ndarray:
     if stored.size < _MANY:
-        return stored.astype(np.float32)
+        return _with_nan_bits(stored.astype(np.float32), stored)
     # The exponent field is moved into place and rebiased by an exact product, which makes subnormals normal
     # too.
     bits = stored.view(np.int16).astype(np.int32)
@@ -166,20 +172,41 @@ def _float16_to_float32(stored: np.ndarray) -> np.ndarray:
     values = bits.view(np.float32)
     values *= np.float32(2.0**112)
     if values.max() >= 65536 or values.min() <= -65536:  # infinities and NaNs came out as numbers
-        return stored.astype(np.float32)
+        return _with_nan_bits(stored.astype(np.float32), stored)
+    return values
+
+
+def _with_nan_bits(values: np.ndarray, stored: np.ndarray) -> np.ndarray:
+    """Converted float16 values whose NaNs keep all fraction bits: a CPU's conversion would quiet them."""
+    nan = np.isnan(stored)
+    if nan.any():
+        bits = stored[nan].view(np.uint16).astype(np.uint32)
+        values[nan] = ((bits >> 15 << 31) | 0x7F800000 | (bits & 0x3FF) << 13).view(np.float32)
     return values
 
 
 def _float32_to_float16_bits(values: np.ndarray) -> np.ndarray:
     if values.size < _MANY:
-        return values.astype(np.float16).view(np.uint16)
+        narrow = values.astype(np.float16).view(np.uint16)
+        nan = np.isnan(values)
+        return _nan_bits(narrow, values, nan) if nan.any() else narrow
     wide = (values * np.float32(2.0**-112)).view(np.int32)
     bits = wide >> 13
     bits &= 0x7FFF
+    has_nan = int(bits.max()) > 0x7C00
     wide >>= 16
     wide &= -0x8000
     bits |= wide
-    return bits.astype(np.uint16)
+    narrow = bits.astype(np.uint16)
+    return _nan_bits(narrow, values, np.isnan(values)) if has_nan else narrow
+
+
+def _nan_bits(bits: np.ndarray, values: np.ndarray, nan: np.ndarray) -> np.ndarray:
+    """Bits of float16 whose NaNs are cut from the float32 ones, and stay NaNs."""
+    wide = values[nan].view(np.uint32)
+    fraction = wide >> 13 & 0x3FF
+    bits[nan] = (wide >> 31 << 15) | 0x7C00 | np.where(fraction == 0, 0x200, fraction)
+    return bits
 
 
 def to_carrier(stored: np.ndarray, element: ElementType) -> np.ndarray:

@@ -132,3 +132,15 @@ def test_bits_round_trip(name, data):
     assert values.dtype == element.carrier
     number = values == values
     np.testing.assert_array_equal(to_bits(values, element)[number], codes[number])
+
+
+@pytest.mark.parametrize("element", [F16, BF16, F8E4M3FN, F8E5M2], ids=str)
+@pytest.mark.parametrize("count", [7, 4096])
+def test_every_bit_pattern_survives_a_load_and_a_store(element, count):
+    """Not-a-numbers too: what moves data must not change it."""
+    width = element.storage.itemsize
+    codes = np.resize(np.arange(256**width, dtype=f"u{width}"), max(count, 256**width))
+    for part in (codes, codes[-count:]):
+        with np.errstate(all="ignore"):
+            back = to_storage(to_carrier(part.view(element.storage), element), element)
+        np.testing.assert_array_equal(back.view(part.dtype), part)

@@ -28,7 +28,22 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "cutile_sim.frontend",
         "cutile_sim.dtypes",
     ),
-    "cutile_sim.api": ("cutile_sim.frontend", "cutile_sim.launch", "cutile_sim.engine", "cutile_sim.tileir"),
+    "cutile_sim.api": (
+        "cutile_sim.frontend",
+        "cutile_sim.launch",
+        "cutile_sim.engine",
+        "cutile_sim.tileir",
+        "cutile_sim.sanitize",
+    ),
+    # Observers of the engine, not part of it.
+    "cutile_sim.sanitize": (
+        "cutile_sim.engine",
+        "cutile_sim.ops",
+        "cutile_sim.memory",
+        "cutile_sim.tileir",
+        "cutile_sim.optable",
+        "cutile_sim.dtypes",
+    ),
     "cutile_sim.checker": (
         "cutile_sim.frontend",
         "cutile_sim.tileir",
@@ -59,6 +74,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     # What operations see of a running group lies below them.
     "cutile_sim.engine.context": (
         "cutile_sim.engine.group",
+        "cutile_sim.engine.observer",
         "cutile_sim.memory",
         "cutile_sim.tileir",
         "cutile_sim.dtypes",
@@ -84,10 +100,11 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "cutile_sim.optable.page": ("cutile_sim.optable", "cutile_sim.ops", "cutile_sim.engine.plan"),
     "cutile_sim.dtypes": (),
     "cutile_sim.source": (),
+    "cutile_sim.findings": (),
     "cutile_sim.errors": (),
     "ir_passes": ("cutile_sim.tileir", "cutile_sim.optable", "cutile_sim.dtypes"),
 }
-EVERYWHERE = ("cutile_sim.errors", "cutile_sim.source")
+EVERYWHERE = ("cutile_sim.errors", "cutile_sim.findings", "cutile_sim.source")
 
 # Packages from outside that only some parts may import.
 OUTSIDE: dict[str, tuple[str, ...]] = {

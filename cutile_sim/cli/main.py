@@ -49,7 +49,7 @@ def _as_ours(error: Exception) -> CutileSimError:
     cutile = sys.modules.get("cuda.tile")
     if cutile is not None and isinstance(error, cutile.TileError):
         finding = compile_finding(error)
-        return VerifyError(finding.message, rule=finding.rule, location=finding.location)
+        return VerifyError(finding.message, rule=finding.id, location=finding.location)
     if isinstance(error, MemoryError):
         return UsageError("there is not enough memory for these arguments")
     frame = traceback.extract_tb(error.__traceback__)[-1]

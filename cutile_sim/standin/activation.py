@@ -108,7 +108,11 @@ def is_installed() -> bool:
 def _put_in_place() -> None:
     os.environ[ACTIVE_VARIABLE] = "1"
     _undo.append(lambda: os.environ.pop(ACTIVE_VARIABLE, None))
-    for module_name, action in (("cuda.tile", _stand_in_for_cutile), ("torch", _stand_in_for_torch)):
+    for module_name, action in (
+        ("cuda.tile", _stand_in_for_cutile),
+        ("torch", _stand_in_for_torch),
+        ("numba.cuda", _stand_in_for_numba),
+    ):
         _undo.append(partial(forget, module_name, action))
         after_import(module_name, action)
     enable_stand_ins()
@@ -154,3 +158,11 @@ def _stand_in_for_torch(torch: ModuleType) -> None:
     at_thread_start(rebinder, torch_tensors.enter_thread, torch_tensors.leave_thread)
     _undo.append(rebinder.restore)
     _undo.append(torch_tensors.disable)
+
+
+def _stand_in_for_numba(numba_cuda: ModuleType) -> None:
+    from cutile_sim.standin import numba_cuda as device_arrays
+
+    rebinder = Rebinder()
+    _undo.append(rebinder.restore)
+    device_arrays.stand_in(rebinder, numba_cuda)

@@ -20,6 +20,9 @@ SIGNATURE = "launch(stream, grid, kernel, kernel_args, /, *, programmatic_depend
 _MAX_DIMENSIONS = 3
 _MAX_BLOCKS_PER_AXIS = 2**24 - 1
 _UINT_MAX, _ULONG_MAX = 2**32 - 1, 2**64 - 1
+# What tiles hold out of range of an array is undetermined, and zero is what programs written on a GPU have met most. A
+# program is to run as it does there; `cutile_sim.simulate` is the one that shows what it must not rely on.
+_FILL = Fill("zero")
 _STREAM_HANDLES = ("cuda_stream", "ptr", "handle", "__cuda_stream__")
 
 _warned: set[str] = set()
@@ -57,7 +60,7 @@ def run(
         _check_grid_limits(grid)
         try:
             program = program_of(compiled.module, compiled.entry)
-            result = run_program(program, grid, params, fill=Fill(), limits=Limits(seconds=time_limit_s))
+            result = run_program(program, grid, params, fill=_FILL, limits=Limits(seconds=time_limit_s))
         except CutileSimError as error:
             _print(error.printed)
             raise
@@ -72,6 +75,13 @@ def run(
     _print(result.printed)
     for warning in result.warnings:
         warn_once(f"warning: {warning}")
+
+
+def compile_only(kernel: Any, kernel_args: tuple[Any, ...], arch: str) -> None:
+    """What `run` does before it runs, with the same errors for the kernel and its arguments."""
+    with device_arguments(kernel_args) as args:
+        compiled, _ = prepare_launch(kernel, args, arch=arch)
+        program_of(compiled.module, compiled.entry)
 
 
 def warn_once(text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import sys
 import threading
@@ -144,13 +143,31 @@ class _Device:
         return None
 
 
+class _DeviceOf(_Device):
+    """`torch.cuda.device_of(tensor)` as a context."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(None)
+
+
 def _set_stream(stream: Stream | None) -> None:
     if stream is not None:
         _streams.stack[-1] = stream
 
 
-def _stream_context(stream: Stream | None) -> Any:
-    return contextlib.nullcontext() if stream is None else stream
+class StreamContext:
+    """A stream as the current one for a `with` block. None: the one that is current already."""
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            self.stream.__enter__()
+
+    def __exit__(self, *exception: Any) -> None:
+        if self.stream is not None:
+            self.stream.__exit__(*exception)
 
 
 def _nothing(*args: Any, **kwargs: Any) -> None:
@@ -162,6 +179,17 @@ def _no_graphs(*args: Any, **kwargs: Any) -> Any:
         "CUDA graphs are not simulated: launch the kernels directly, or skip this under cutile_sim"
         " (the environment variable CUTILE_SIM_ACTIVE is set)"
     )
+
+
+class CUDAGraph:
+    """A class, because annotations and `isinstance` name it; there are no objects of it."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        _no_graphs()
+
+
+class _GraphContext(CUDAGraph):
+    """`torch.cuda.graph`, a class as well."""
 
 
 def _missing(name: str) -> Callable[..., Any]:
@@ -239,13 +267,13 @@ def _stand_ins(gpu: Callable[[], Gpu]) -> dict[str, Any]:
         "current_device": lambda: 0,
         "set_device": check_device,
         "device": _Device,
-        "device_of": lambda obj: _Device(None),
+        "device_of": _DeviceOf,
         "synchronize": for_device(lambda _: None),
         "Stream": Stream,
         "ExternalStream": ExternalStream,
         "Event": Event,
-        "stream": _stream_context,
-        "StreamContext": _stream_context,
+        "stream": lambda stream: StreamContext(stream),
+        "StreamContext": StreamContext,
         "set_stream": _set_stream,
         "current_stream": for_device(lambda _: _streams.stack[-1]),
         "default_stream": for_device(lambda _: _default_stream),
@@ -274,19 +302,31 @@ def _stand_ins(gpu: Callable[[], Gpu]) -> dict[str, Any]:
             ),
             _nothing,
         ),
-        "manual_seed": rng.manual_seed,
-        "manual_seed_all": rng.manual_seed,
+        "manual_seed": lambda seed: rng.manual_seed(seed),
+        "manual_seed_all": lambda seed: rng.manual_seed(seed),
         "seed": _seed_from_default,
         "seed_all": _seed_from_default,
-        "initial_seed": rng.initial_seed,
+        "initial_seed": lambda: rng.initial_seed(),
         "get_rng_state": lambda device=None: rng.get_state(),
         "set_rng_state": lambda new_state, device=None: rng.set_state(new_state),
         "get_rng_state_all": lambda: [rng.get_state()],
         "set_rng_state_all": lambda new_states: rng.set_state(new_states[0]),
         "default_generators": (rng,),
-        **dict.fromkeys(("CUDAGraph", "graph", "make_graphed_callables", "graph_pool_handle"), _no_graphs),
+        "CUDAGraph": CUDAGraph,
+        "graph": _GraphContext,
+        **dict.fromkeys(("make_graphed_callables", "graph_pool_handle"), _no_graphs),
         "is_current_stream_capturing": lambda: False,
     }
+
+
+def _of_its_own(name: str, value: Any) -> Any:
+    """A function of its own for each name: torch's compiler and `Rebinder.restore` tell names apart by their object."""
+    if not isinstance(value, FunctionType):
+        return value
+    # A copy, not a wrapper: `_no_stand_in` names its caller.
+    copy = FunctionType(value.__code__, value.__globals__, name, value.__defaults__, value.__closure__)
+    copy.__kwdefaults__ = value.__kwdefaults__
+    return copy
 
 
 _NVTX = ("range_push", "range_pop", "range_start", "range_end", "mark")
@@ -303,8 +343,9 @@ def install(gpu: Callable[[], Gpu]) -> Rebinder:
     pairs = []
     for name, value in _stand_ins(gpu).items():
         if hasattr(torch.cuda, name):
-            pairs.append((getattr(torch.cuda, name), value))
-            rebinder.set_attribute(torch.cuda, name, value)
+            stand_in = _of_its_own(name, value)
+            pairs.append((getattr(torch.cuda, name), stand_in))
+            rebinder.set_attribute(torch.cuda, name, stand_in)
     for name in torch.cuda.__all__:
         original = getattr(torch.cuda, name, None)
         if isinstance(original, FunctionType) and original.__module__.startswith("torch.cuda"):

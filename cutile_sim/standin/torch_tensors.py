@@ -20,7 +20,7 @@ import torch
 import torch.utils._device
 from torch.overrides import TorchFunctionMode
 
-from cutile_sim.standin.torch_precision import substitute
+from cutile_sim.standin.torch_functions import substitute
 
 _NOTE = "_cutile_sim_on_gpu"
 GPU = torch.device("cuda", 0)

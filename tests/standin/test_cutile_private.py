@@ -42,6 +42,19 @@ def test_tuning_runs_each_configuration_once(device_array: Any, capsys: pytest.C
     assert x.__cutile_sim_device_array__.tolist() == [2, 2, 2, 2, 1, 1, 1, 1]
 
 
+def test_long_tuning_compiles_the_rest(device_array: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    @ct.kernel
+    def count(x, TILE: ct.Constant[int]):
+        ct.store(x, index=(0,), tile=ct.load(x, index=(0,), shape=(TILE,)) + 1)
+
+    monkeypatch.setattr(cutile_private, "_ENOUGH_S", 0.0)
+    x = device_array(np.zeros(8))
+    found = ct.tune.exhaustive_search([4, 8, 3], 0, lambda c: (1,), count, lambda c: (x, c), quiet=True)
+    assert [m.config for m in found.successes] == [4, 8]
+    assert [config for config, _, _ in found.failures] == [3]
+    assert x.__cutile_sim_device_array__.tolist() == [1, 1, 1, 1, 0, 0, 0, 0]
+
+
 def test_tuning_gives_up_on_a_configuration_that_hangs(device_array: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     @ct.kernel
     def hang(flag):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import types
 from typing import Any
 
 import pytest
@@ -109,3 +110,41 @@ def test_names_imported_before(monkeypatch: pytest.MonkeyPatch) -> None:
     install()
     assert module.current_stream is torch.cuda.current_stream
     assert module.Event is torch.cuda.Event
+
+
+def test_each_name_has_an_object_of_its_own() -> None:
+    """Torch's compiler has a rule for each function, and finds it by the object."""
+    stand_ins = [getattr(torch.cuda, name) for name in torch.cuda.__all__ if callable(getattr(torch.cuda, name, None))]
+    ours = [value for value in stand_ins if getattr(value, "__module__", "").startswith("cutile_sim")]
+    assert len(ours) > 30
+    assert len({id(value) for value in ours}) == len(ours)
+    assert not any(getattr(value, "__self__", None) is torch.default_generator for value in stand_ins)
+
+
+@pytest.mark.parametrize("name", ["CUDAGraph", "graph", "device", "device_of", "Event", "Stream", "StreamContext"])
+def test_classes_stay_classes(name: str) -> None:
+    """Programs name them in annotations such as `torch.cuda.CUDAGraph | None`."""
+    assert isinstance(getattr(torch.cuda, name), type)
+
+
+def test_imported_names_are_put_back() -> None:
+    module = types.ModuleType("imports_from_torch_cuda")
+    sys.modules[module.__name__] = module
+    try:
+        with simulated_launches("sm_100"):
+            exec("from torch.cuda import empty_cache, ipc_collect, memory_allocated", vars(module))
+        assert module.empty_cache is torch.cuda.empty_cache
+        assert module.ipc_collect is torch.cuda.ipc_collect
+        assert module.memory_allocated is torch.cuda.memory_allocated
+    finally:
+        del sys.modules[module.__name__]
+
+
+def test_streams_as_contexts() -> None:
+    stream, default = torch.cuda.Stream(), torch.cuda.current_stream()
+    for context in (torch.cuda.stream(stream), torch.cuda.StreamContext(stream)):
+        with context:
+            assert torch.cuda.current_stream() == stream
+        assert torch.cuda.current_stream() == default
+    with torch.cuda.stream(None):
+        assert torch.cuda.current_stream() == default
