@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from cutile_sim.errors import CutileSimError, UsageError
 from cutile_sim.launch import LaunchResult, check_grid, launch, program_of
 from cutile_sim.tileir.core import Function, Module
 from cutile_sim.tileir.decode import decode
+
+if TYPE_CHECKING:
+    from cutile_sim.sanitize import SanitizeOptions, Sanitizer
 
 FILLS = ("sentinel", "zero", "ones")
 
@@ -72,6 +75,16 @@ def _plain_numbers(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[str]]:
     return tuple(a.item() if isinstance(a, np.generic) else a for a in args), warnings
 
 
+def _sanitizer(sanitize: bool | SanitizeOptions, observer: Observer | None) -> Sanitizer | None:
+    if not sanitize:
+        return None
+    if observer is not None:
+        raise UsageError("a launch has one observer: pass sanitize= or observer=, not both")
+    from cutile_sim.sanitize import Sanitizer
+
+    return Sanitizer(None if sanitize is True else sanitize)
+
+
 def simulate(
     kernel: Any,
     grid: Any,
@@ -85,6 +98,7 @@ def simulate(
     echo: bool | TextIO = True,
     progress: Callable[[int], None] | None = None,
     observer: Observer | None = None,
+    sanitize: bool | SanitizeOptions = False,
 ) -> LaunchResult:
     """Run a kernel over a grid on the CPU, as `ct.launch` would on a GPU: arrays are written in place.
 
@@ -105,6 +119,8 @@ def simulate(
         echo: Where the kernel's printed text goes: True is standard output, False nowhere.
         progress: Called with the number of finished blocks after each batch.
         observer: Sees every operation and access (`cutile_sim.engine.observer.Observer`); such a launch is slower.
+        sanitize: Look for mistakes that a GPU hides, and note them in `findings` of the result, or of the error that
+            stops the launch. True for all checks, or the options to choose by. Leaves no room for another observer.
 
     Returns:
         What the launch printed, did and counted.
@@ -122,6 +138,8 @@ def simulate(
     _check_positive("time_limit", time_limit)
     _check_positive("batch_blocks", batch_blocks)
     args, warnings = _plain_numbers(args)
+    sanitizer = _sanitizer(sanitize, observer)
+    observer = sanitizer or observer
     if isinstance(kernel, Module):
         from cutile_sim.frontend.bytecode import bind_entry
 
@@ -148,8 +166,12 @@ def simulate(
     except CutileSimError as error:
         if stream and error.printed:
             stream.write(error.printed)
+        if sanitizer is not None:
+            error.findings = sanitizer.findings_with(error)
         raise
     if stream and result.printed:
         stream.write(result.printed)
+    if sanitizer is not None:
+        result.findings = sanitizer.findings_with(*result.warnings)
     result.warnings = (*warnings, *result.warnings)
     return result

@@ -4,37 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from cutile_sim.errors import UnsupportedError
+from cutile_sim.findings import Finding
 from cutile_sim.frontend.diagnostics import compile_error_location
-from cutile_sim.source import describe
 from cutile_sim.tileir.core import Location, Module
 from cutile_sim.tileir.verify import verify
-
-Severity = Literal["error", "warning"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something wrong with a kernel.
-
-    Attributes:
-        rule: A short stable name: `compile` for what cuTile's front-end refuses, `tileiras` for what NVIDIA's compiler
-            says, else the name of the rule of Tile IR that is broken.
-        message: What is wrong, in one sentence.
-        location: Where in the kernel's source, if known.
-    """
-
-    severity: Severity
-    rule: str
-    message: str
-    location: Location | None = None
-
-    def __str__(self) -> str:
-        where = describe(self.location)
-        return f"{self.severity}: {self.message} [{self.rule}]" + (f"\n{where}" if where else "")
-
 
 @dataclass(frozen=True)
 class CheckReport:
@@ -86,7 +62,7 @@ def check(kernel: Any, *args: Any, arch: str | None = None, tileiras: str = "aut
             return CheckReport((compile_finding(error),), ())
         module, bytecode = compiled.module, compiled.bytecode
         notes.append(f"compiled for {arch or 'any GPU'} to Tile IR {compiled.bytecode_version}")
-    findings = [Finding("error", e.rule, e.reason, e.location) for e in verify(module)]
+    findings = [Finding(e.rule, "error", e.reason, e.location) for e in verify(module)]
     notes.append(f"verified {sum(1 for _ in module.walk())} operations")
     if not findings:
         notes.extend(_limits(module))
@@ -96,7 +72,7 @@ def check(kernel: Any, *args: Any, arch: str | None = None, tileiras: str = "aut
 
 def compile_finding(error: Exception) -> Finding:
     """What cuTile's front-end refused (a `cuda.tile.TileError`), as a finding."""
-    return Finding("error", "compile", str(getattr(error, "message", error)), compile_error_location(error))
+    return Finding("compile", "error", str(getattr(error, "message", error)), compile_error_location(error))
 
 
 def _limits(module: Module) -> Iterator[str]:
@@ -123,5 +99,5 @@ def _ask_tileiras(bytecode: bytes | None, arch: str | None, program: str, notes:
     if all(c.severity == "warning" for c in complaints):
         notes.append(f"tileiras compiles it for {arch}")
     return [
-        Finding("error" if c.severity == "error" else "warning", "tileiras", c.message, c.location) for c in complaints
+        Finding("tileiras", "error" if c.severity == "error" else "warning", c.message, c.location) for c in complaints
     ]

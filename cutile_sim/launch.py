@@ -17,6 +17,7 @@ from cutile_sim.engine.machine import Limits, Machine
 from cutile_sim.engine.observer import Observer
 from cutile_sim.engine.plan import Plan, make_plan
 from cutile_sim.errors import CutileSimError, UsageError, VerifyError
+from cutile_sim.findings import Finding
 from cutile_sim.frontend.arrays import ArrayArg
 from cutile_sim.frontend.params import LaunchParam, ListBuffer, PointerParam, ScalarParam
 from cutile_sim.memory.heap import keep_freed_memory
@@ -41,6 +42,7 @@ class LaunchResult:
         bytes_loaded, bytes_stored: Bytes moved from and to global memory, summed over blocks.
         written: Names of the array parameters whose memory was stored to.
         warnings: What looks wrong about the launch though it ran.
+        findings: What the sanitizer found, if it was asked.
     """
 
     printed: str = ""
@@ -50,6 +52,7 @@ class LaunchResult:
     bytes_stored: int = 0
     written: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cutile_sim.checker import CheckReport, Finding, check
+from cutile_sim.checker import CheckReport, check
 from cutile_sim.errors import DecodeError, UsageError
+from cutile_sim.findings import Finding
 from cutile_sim.tileir.core import Location
 from cutile_sim.tileiras import find_tileiras
 
@@ -54,7 +55,7 @@ def test_fine_kernel_is_not_run() -> None:
 
 def test_what_the_front_end_refuses() -> None:
     (finding,) = check(third, *arrays(), 15).findings
-    assert finding.rule == "compile" and finding.severity == "error" and "not a power of two" in finding.message
+    assert finding.id == "compile" and finding.severity == "error" and "not a power of two" in finding.message
     assert finding.location is not None and finding.location.line == line_of("ct.store(y")
     assert "ct.load(x" in str(finding) and str(finding).endswith("^")
 
@@ -97,7 +98,7 @@ def test_tileiras_agrees() -> None:
 def test_what_tileiras_refuses(tmp_path: Path) -> None:
     program = program_that(tmp_path, "print('k.py:3:7: error: too large', file=sys.stderr)", "sys.exit(1)")
     report = check(third, *arrays(), 16, arch="sm_90", tileiras=program)
-    assert report.findings == (Finding("error", "tileiras", "too large", Location("k.py", 3, 7)),) and not report.ok
+    assert report.findings == (Finding("tileiras", "error", "too large", Location("k.py", 3, 7)),) and not report.ok
 
 
 def test_a_warning_is_a_finding_but_no_error(tmp_path: Path) -> None:
@@ -113,4 +114,4 @@ def test_without_tileiras(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_report_without_errors_is_ok() -> None:
     assert CheckReport((), ()).ok
-    assert not CheckReport((Finding("warning", "a", "b"), Finding("error", "a", "b")), ()).ok
+    assert not CheckReport((Finding("a", "warning", "b"), Finding("a", "error", "b")), ()).ok

@@ -11,7 +11,7 @@ import click
 
 from cutile_sim.checker import CheckReport
 from cutile_sim.checker import check as check_kernel
-from cutile_sim.cli.output import FINDINGS, USAGE, json_option, location_fields, nearest, print_json
+from cutile_sim.cli.output import FINDINGS, USAGE, json_option, nearest, print_json
 from cutile_sim.cli.specs import split_argument
 from cutile_sim.cli.targets import MissingArgumentsError, Target, argument_options, open_all
 from cutile_sim.errors import UsageError
@@ -103,9 +103,6 @@ def _fields(outcome: _Outcome) -> dict[str, Any]:
         "checked": report is not None,
         "reason": outcome.reason or None,
         "ok": report.ok if report is not None else None,
-        "findings": [
-            {"severity": f.severity, "rule": f.rule, "message": f.message, **location_fields(f.location)}
-            for f in (report.findings if report is not None else ())
-        ],
+        "findings": [f.to_json() for f in (report.findings if report is not None else ())],
         "notes": list(report.notes) if report is not None else [],
     }

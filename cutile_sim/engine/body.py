@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cutile_sim.ops.reduce_pick import Rule, only_compares, rule_of
 from cutile_sim.tileir.core import Op, Value
 
 
@@ -24,6 +25,8 @@ class Body:
         self.kind: str | None = None
         self.attributes: Mapping[str, Any] = {}
         self.operand_elements = [getattr(v.type, "element", None) for v in region.arguments]
+        self.is_choice = only_compares(op)
+        self.rules: dict[Any, Any] = {}
         if len(steps) == 1 and steps[0].inputs == region.arguments and end.inputs == steps[0].results:
             self.kind, self.attributes = steps[0].name, steps[0].attributes
 
@@ -52,6 +55,16 @@ class BoundBody:
     def body_elements(self) -> list[Any]:
         """Element types of the body's arguments."""
         return self._body.operand_elements
+
+    def body_rule(self, values: np.dtype, indices: np.dtype) -> Rule | None:
+        """Which element the region picks of values with their indices, if that is all it does."""
+        body = self._body
+        if not body.is_choice:
+            return None
+        key = values, indices
+        if key not in body.rules:
+            body.rules[key] = rule_of(self.run_body, values, indices)
+        return body.rules[key]
 
     def run_body(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         """Evaluate the region: each argument is an array of shape (z, y, x, *rest) standing for scalars."""

@@ -59,6 +59,8 @@ class Machine:
         for value, given in zip(self.plan.parameters, parameters, strict=True):
             self.slots[value.index] = given
         with np.errstate(all="ignore"):
+            if self.cx.observer is not None:
+                self.cx.observer.started(self.plan, self.cx)
             self._prologue()
             waiting: list[Group] = []
             while True:
@@ -98,6 +100,8 @@ class Machine:
             patience = IDLE_ROUNDS if all(g.is_idle for g in waiting) else PATIENCE_TURNS
             if rounds > patience and more:
                 return waiting
+            if self.cx.observer is not None and not more:
+                self.cx.observer.stalled(waiting, self.cx)
             ready, waiting = waiting, []
 
     def _free(self, group: Group, ready: list[Group], waiting: list[Group]) -> None:

@@ -17,6 +17,8 @@ from cutile_sim.tileir.core import Op
 
 if TYPE_CHECKING:
     from cutile_sim.engine.context import Context
+    from cutile_sim.engine.group import Group
+    from cutile_sim.engine.plan import Plan
 
 
 class Observer:
@@ -25,6 +27,9 @@ class Observer:
     `place` is where lanes lie in memory: a `Window`, `Edge` or `Lanes` of `ops.locate`, `Places`, or int64 addresses.
     `mask` leaves lanes out, or is None. `cx.op` is the operation, `cx.group` the blocks.
     """
+
+    def started(self, plan: Plan, cx: Context) -> None:
+        """A launch begins: memory is in place, nothing has run yet."""
 
     def before(self, op: Op, slots: list[Any], cx: Context) -> None:
         """An operation is about to run for `cx.group`."""
@@ -48,6 +53,9 @@ class Observer:
 
     def updating(self, place: Any, mask: np.ndarray | None, element: ElementType, arg: np.ndarray, cx: Context) -> None:
         """Lanes are about to be updated atomically; `arg` (storage form) is the argument, or the value to swap in."""
+
+    def stalled(self, waiting: list[Group], cx: Context) -> None:
+        """Only groups that may wait for other blocks are left, and no batch is still to be started."""
 
     def finished(self, cx: Context) -> None:
         """All blocks have ended."""

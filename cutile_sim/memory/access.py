@@ -189,6 +189,16 @@ def _in_one_array(space: AddressSpace, places: Places, mask: np.ndarray | None) 
     return allocation, live + start // size if start else live
 
 
+def _left_out(
+    space: AddressSpace, fault: LaneFault, addresses: np.ndarray, bad: np.ndarray, mask: np.ndarray | None
+) -> np.ndarray:
+    """The lanes without those at fault, where faults are tolerated; else raises the fault."""
+    if space.tolerate is None:
+        raise fault
+    space.tolerate(fault, bad, int(addresses[fault.position]))
+    return ~bad if mask is None else mask & ~bad
+
+
 def parts(
     space: AddressSpace, where: np.ndarray | Places, mask: np.ndarray | None, element: ElementType, verb: str
 ) -> Iterator[tuple[Allocation, np.ndarray | None, np.ndarray]]:
@@ -213,7 +223,10 @@ def parts(
         if mask is not None:
             bad &= mask
         position = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise misaligned(space, int(addresses[position]), element, verb, position)
+        fault = misaligned(space, int(addresses[position]), element, verb, position)
+        mask = _left_out(space, fault, addresses, bad, mask)
+        yield from parts(space, addresses, mask, element, verb)
+        return
     allocation = space.find(low)
     if (
         allocation is not None
@@ -230,14 +243,15 @@ def parts(
         lanes = (slots == slot) & everywhere
         allocation = space.allocations.get(int(slot))
         if allocation is None:
-            raise _fault(space, addresses, lanes, size, verb)
+            _left_out(space, _fault(space, addresses, lanes, size, verb), addresses, lanes, None)
+            continue
         offsets = addresses - allocation.address
         inside = (offsets >= 0) & (offsets + size <= allocation.size_bytes)
         if allocation.extents:
             inside &= _held(allocation, offsets)
         bad = lanes & ~inside
         if bad.any():
-            raise _fault(space, addresses, bad, size, verb)
+            lanes = _left_out(space, _fault(space, addresses, bad, size, verb), addresses, bad, lanes)
         yield allocation, lanes, offsets[lanes] // size
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -116,12 +117,17 @@ class HostMemory:
 
 
 class AddressSpace:
-    """The allocations of one launch, by slot."""
+    """The allocations of one launch, by slot.
+
+    `tolerate`, where it is set, is told of faults (`memory.access.LaneFault`), the lanes at fault and an address of the
+    first: these lanes are left out then, and the launch goes on.
+    """
 
     def __init__(self) -> None:
         self.allocations: dict[int, Allocation] = {}
         self._by_host: dict[tuple[int, int], Allocation] = {}
         self._next_slot = 1
+        self.tolerate: Callable[[Any, np.ndarray, int | None], None] | None = None
 
     def _place(self, data: np.ndarray, name: str, keepalive: object) -> Allocation:
         slots = 1 + (int(data.size) + HALF_SLOT_BYTES) // SLOT_BYTES

@@ -14,7 +14,8 @@ from collections.abc import Callable
 import numpy as np
 
 from cutile_sim import exact
-from cutile_sim.dtypes import F64, ElementType
+from cutile_sim.dtypes import F32, F64, ElementType
+from cutile_sim.ops.pieces import in_pieces
 from cutile_sim.ops.registry import implements
 from cutile_sim.optable.encoding import ComparisonOrdering, ComparisonPredicate, RoundingMode
 from cutile_sim.rounding import flush, round_to
@@ -185,32 +186,40 @@ def fma(
         lhs, rhs, acc = flush(lhs, element), flush(rhs, element), flush(acc, element)
     if element is F64:
         return exact.fma64(lhs, rhs, acc, rounding_mode)
-    product = lhs.astype(np.float64)
-    product = product * rhs.astype(np.float64)
-    addend = acc.astype(np.float64)
-    if rounding_mode is not _NEAREST:
-        total = exact.add_to_odd(product, addend, rounding_mode)
-    elif element.is_narrow:
-        total = exact.sum_to_odd(product, addend)
+    if rounding_mode is _NEAREST and element is F32:
+        result = in_pieces(_fma32, (lhs, rhs, acc), np.float32)
     else:
-        total = product + addend
-        if _may_round_twice(total):
-            total = exact.sum_to_odd(product, addend)
-    result = round_to(total, element, rounding_mode)
+        product, addend = np.multiply(lhs, rhs, dtype=np.float64), acc.astype(np.float64)
+        total = (
+            exact.sum_to_odd(product, addend)
+            if rounding_mode is _NEAREST
+            else exact.add_to_odd(product, addend, rounding_mode)
+        )
+        result = round_to(total, element, rounding_mode)
     return flush(result, element) if flush_to_zero else result
 
 
-def _may_round_twice(total: np.ndarray) -> bool:
-    """Whether a float64 value lies on a tie of float32, where a rounding error before it would decide the
-    wrong way.
-    """
-    bits = total.view(np.uint64)
-    if (bits & np.uint64((1 << 28) - 1)).min() != 0:
-        return False  # every tie ends in that many zeros
-    ties = bits & np.uint64((1 << 29) - 1) == 1 << 28
-    size = np.abs(total)
+def _fma32(lhs: np.ndarray, rhs: np.ndarray, acc: np.ndarray) -> np.ndarray:
+    """The float64 number that rounds to `lhs * rhs + acc` of float32 numbers."""
+    product = np.multiply(lhs, rhs, dtype=np.float64, order="C")
+    total = np.add(product, acc, order="C")
+    ties = _ties(total.reshape(-1))
+    if ties.size:
+        total.flat[ties] = exact.sum_to_odd(product.flat[ties], acc.flat[ties].astype(np.float64))
+    return total
+
+
+def _ties(values: np.ndarray) -> np.ndarray:
+    """Indices of float64 values on a tie of float32: there a rounding error before it would decide the wrong way."""
+    low_bits = values.view(np.uint64) & np.uint64((1 << 28) - 1)
+    suspects = np.flatnonzero(low_bits == 0)  # every tie ends in that many zeros
+    if not suspects.size:
+        return suspects
+    values = values[suspects]
+    ties = values.view(np.uint64) & np.uint64(1 << 28) != 0
+    size = np.abs(values)
     ties |= (size < 2.0**-126) & (size > 0)  # the ties of subnormal numbers are further up
-    return bool(ties.any())
+    return suspects[ties]
 
 
 @implements("maxf")

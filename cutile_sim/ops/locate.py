@@ -18,6 +18,7 @@ from cutile_sim.engine.values import Deferred, TileView
 from cutile_sim.errors import OutOfBoundsError
 from cutile_sim.memory.access import LaneFault, check_range, check_writeable, describe_address, misaligned, window
 from cutile_sim.memory.space import AddressSpace, Allocation
+from cutile_sim.ops.whole_tiles import WholeTiles, whole_tiles
 from cutile_sim.tileir.types import GatherScatterViewType, PartitionViewType
 
 MAX_EDGE_PARTS = 16
@@ -112,23 +113,30 @@ def locate(
     inbounds: tuple[bool, ...],
     verb: str,
     batch: tuple[int, ...] = (1, 1, 1),
-) -> Window | Edge | Lanes:
+    *,
+    whole: bool = False,
+) -> Window | Edge | Lanes | WholeTiles:
     """The place of the tiles at `index` (integer arrays [z, y, x]; one with a lane axis along a sparse dimension).
 
     `batch` are batch axes that the place must have even where no index depends on them: those of a stored value. The
-    rank of the index is the view's. Raises LaneFault where `inbounds` promises that a dimension stays inside and it
+    rank of the index is the view's. `whole` allows `WholeTiles` as an answer. Raises LaneFault where `inbounds` promises that a dimension stays inside and it
     does not.
     """
     index = tuple(_unsigned(i) for i in index)
     dims = _affine_dims(view, index)
     if dims is not None:
-        if all(d.is_inside() for d in dims):
-            return _window(space, view, dims, index, batch, verb)
-        if not any(inbounds):
-            edge = _edge(space, view, dims, index, batch, verb)
-            if edge is not None:
-                return edge
-    return _lanes(space, view, index, inbounds, batch, verb)
+        try:
+            if all(d.is_inside() for d in dims):
+                return _window(space, view, dims, index, batch, verb)
+            if not any(inbounds):
+                edge = _edge(space, view, dims, index, batch, verb)
+                if edge is not None:
+                    return edge
+        except LaneFault:
+            if space.tolerate is None:
+                raise
+    tiles = whole_tiles(space, view, index, batch) if whole else None
+    return _lanes(space, view, index, inbounds, batch, verb) if tiles is None else tiles
 
 
 def _unsigned(index: np.ndarray) -> np.ndarray:
@@ -373,12 +381,15 @@ def _lanes(
         if not inside.all():
             if i < len(inbounds) and inbounds[i]:
                 position = tuple(int(p) for p in np.argwhere(~inside)[0])
-                raise LaneFault(
+                fault = LaneFault(
                     OutOfBoundsError,
                     f"{verb} at element {int(elements[position])} of dimension {d}, which has "
                     f"{int(np.broadcast_to(extent, inside.shape)[position])} (its bounds check was turned off)",
                     position,
                 )
+                if space.tolerate is None:
+                    raise fault
+                space.tolerate(fault, ~inside, None)
             valid = inside if valid is None else valid & inside
             elements = np.where(inside, elements, 0)
         addresses = addresses + elements * _spread(tensor.strides_elems[d], rank) * size

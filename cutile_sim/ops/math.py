@@ -28,8 +28,10 @@ def _evaluate(function: np.ufunc, element: ElementType, *sources: np.ndarray) ->
     if element is F64:
         return function(*sources)
     if element is F32:
-        first, *others = (x.astype(np.float64) for x in sources)
-        return function(first, *others).astype(np.float32)
+        # NumPy converts to and fro in its own buffers, which fit the cache.
+        shape = np.broadcast_shapes(*(x.shape for x in sources))
+        result = np.empty_like(sources[0], np.float32, shape=shape)
+        return function(*sources, out=result, dtype=np.float64, casting="same_kind")
     return round_to(function(*sources), element)
 
 

@@ -14,12 +14,15 @@ import numpy as np
 from cutile_sim.dtypes import ElementType
 from cutile_sim.ops.integer import as_signedness, to_carrier_of
 from cutile_sim.ops.reduce_order import reduction_order, scan_segment
+from cutile_sim.ops.reduce_pick import Rule, pick
 from cutile_sim.ops.registry import implements
 from cutile_sim.optable.encoding import RoundingMode, Signedness
 from cutile_sim.rounding import round_to
 from cutile_sim.tileir.types import TileType
 
 GRID_AXES = 3
+_MANY_ROWS, _FEW_COLUMNS = 64, 64
+"""From how many rows on, and when down to how many elements, rows of sums are turned into columns (measured)."""
 Tiles = tuple[np.ndarray, ...]
 Combine = Callable[[Tiles, Tiles], Tiles]
 
@@ -32,6 +35,9 @@ class Body(Protocol):
 
     def body_kind(self) -> str | None:
         """The mnemonic of the region's one operation on its two arguments, or None for any other region."""
+
+    def body_rule(self, values: np.dtype, indices: np.dtype) -> Rule | None:
+        """Which element the region picks of values with their indices, if that is all it does."""
 
     @property
     def body_attributes(self) -> Mapping[str, Any]:
@@ -100,22 +106,43 @@ def _region(cx: Body) -> Combine:
     return combine
 
 
-def _fold(tiles: Tiles, axis: int, order: tuple[int, tuple[int, ...]], combine: Combine) -> Tiles:
-    """The (negative) axis combined into one and dropped, in the order of `reduction_order`; lower index left."""
+def _fold(
+    tiles: Tiles, axis: int, order: tuple[int, tuple[int, ...]], combine: Combine, *, keep: bool = False
+) -> Tiles:
+    """The (negative) axis combined into one and dropped, in the order of `reduction_order`; lower index left.
+
+    `keep` leaves the axis, and on it what bits that are not in the order tell apart.
+    """
     sequence_length, pair_bits = order
     if sequence_length > 1:
         parts = [_split(t, axis, (sequence_length, t.shape[axis] // sequence_length)) for t in tiles]
         tiles = tuple(_at(p, axis - 1, 0) for p in parts)
         for i in range(1, sequence_length):
             tiles = combine(tiles, tuple(_at(p, axis - 1, i) for p in parts))
-    left = sorted(pair_bits)
+    left = list(range((tiles[0].shape[axis] - 1).bit_length()))
     for bit in pair_bits:
         stride_elems = 1 << left.index(bit)
         left.remove(bit)
         pairs = [_split(t, axis, (-1, 2, stride_elems)) for t in tiles]
         tiles = combine(*(tuple(_at(p, axis - 1, side) for p in pairs) for side in (0, 1)))
         tiles = tuple(_merge(t, axis) for t in tiles)
-    return tuple(t.squeeze(axis) for t in tiles)
+    return tiles if keep else tuple(t.squeeze(axis) for t in tiles)
+
+
+def _fold_rows(tiles: Tiles, order: tuple[int, tuple[int, ...]], combine: Combine) -> Tiles:
+    """`_fold` along the last axis of many rows: when a row is down to a few elements, they are laid out column by
+    column, so that NumPy's inner loops stay long.
+    """
+    sequence_length, pair_bits = order
+    left = len(pair_bits)
+    at_once = next((i for i in range(left) if 1 << (left - i) <= _FEW_COLUMNS), left)
+    first, rest = pair_bits[:at_once], pair_bits[at_once:]
+    lead = tiles[0].shape[:-1]
+    few = _fold(tiles, -1, (sequence_length, first), combine, keep=True)
+    columns = tuple(np.ascontiguousarray(t.reshape(-1, t.shape[-1]).T) for t in few)
+    ranks = sorted(rest)
+    folded = _fold(columns, -2, (1, tuple(ranks.index(bit) for bit in rest)), combine)
+    return tuple(t.reshape(lead) for t in folded)
 
 
 def _accumulate(tiles: Tiles, axis: int, combine: Combine) -> Tiles:
@@ -190,12 +217,17 @@ def reduce(operands: Tiles, *, dim: int, operand_types: dict[str, tuple[TileType
         return (_reduce_integers(kind, operands[0], axis, signedness),)
     if kind in ("maxf", "minf") and not cx.body_attributes["flush_to_zero"]:
         return (_reduce_extremes(kind, operands[0], axis, propagate_nan=cx.body_attributes["propagate_nan"]),)
+    if len(operands) == 2 and (rule := cx.body_rule(operands[0].dtype, operands[1].dtype)) is not None:
+        picked = pick(*operands, axis, rule)
+        if picked is not None:
+            return picked
     element = _element(types)
     order = reduction_order(shape, dim, element.size_bytes)
     combine = _elementwise(kind, cx.body_attributes, element)
     if combine is None:
         return _fold(operands, axis, order, _region(cx))
-    results = _fold(operands, axis, order, combine)
+    many = axis == -1 and operands[0].size >= _MANY_ROWS * shape[-1] and operands[0].flags.c_contiguous
+    results = _fold_rows(operands, order, combine) if many else _fold(operands, axis, order, combine)
     # A sequence starts from the identity: a sum of nothing but -0.0 is 0.0.
     return tuple(r + r.dtype.type(0) for r in results) if kind == "addf" and order[0] > 1 else results
 

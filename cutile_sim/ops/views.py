@@ -13,6 +13,7 @@ from cutile_sim.memory.access import gather, scatter
 from cutile_sim.ops.locate import Edge, Lanes, Window, locate
 from cutile_sim.ops.memory import ORDER_ONLY
 from cutile_sim.ops.registry import implements
+from cutile_sim.ops.whole_tiles import WholeTiles
 from cutile_sim.tileir.types import PaddingValue, StridedViewType, TensorViewType, TileType, ViewType
 
 
@@ -101,7 +102,7 @@ def load_view_tko(
     promises.
     """
     element = view.type.tensor.element
-    place = locate(cx.space, view, index, inbounds, "load")
+    place = locate(cx.space, view, index, inbounds, "load", whole=cx.observer is None)
     if cx.observer is not None:
         cx.observer.loaded(place, None, element, cx)
     if isinstance(place, Window):
@@ -116,6 +117,10 @@ def load_view_tko(
             cx.counts.bytes_loaded += stored.nbytes * cx.repeats(place.shape)
             out[target] = to_carrier(stored, element)
         return out, None
+    if isinstance(place, WholeTiles):
+        stored = place.read()
+        cx.counts.bytes_loaded += stored.nbytes * cx.repeats(stored.shape)
+        return to_carrier(stored, element), None
     assert isinstance(place, Lanes)
     lanes = place.valid
     stored = gather(cx.space, place.addresses, element, lanes)
@@ -140,7 +145,7 @@ def store_view_tko(
     Raises LaneFault as `load_view_tko` does, and where an array may not be written.
     """
     element = view.type.tensor.element
-    place = locate(cx.space, view, index, inbounds, "store", batch=tile.shape[:3])
+    place = locate(cx.space, view, index, inbounds, "store", batch=tile.shape[:3], whole=cx.observer is None)
     if isinstance(tile, Deferred):
         if isinstance(place, Window) and element.storage == element.carrier and place.takes(tile.shape):
             cx.counts.bytes_stored += place.compute(tile) * cx.repeats(place.shape)
@@ -149,7 +154,7 @@ def store_view_tko(
     stored = to_storage(tile, element)
     if cx.observer is not None:
         cx.observer.storing(place, None, element, stored, cx)
-    if isinstance(place, Window):
+    if isinstance(place, (Window, WholeTiles)):
         cx.counts.bytes_stored += place.write(stored) * cx.repeats(place.shape)
     elif isinstance(place, Edge):
         # The tile may be a window of the memory that it goes to: it is taken whole before any of it is written.

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from cutile_sim.dtypes import BF16, F16, F32, F64, I1, I8, I16, I32, I64, ElementType, from_bits, to_bits
 from cutile_sim.ops.reduce import reduce, scan
+from cutile_sim.ops.reduce_pick import Rule, rule_of
 from cutile_sim.optable.encoding import RoundingMode, Signedness
 from cutile_sim.tileir.types import TileType
 
@@ -58,12 +59,17 @@ class Region:
         function: Callable[..., tuple[np.ndarray, ...]] | None = None,
         kind: str | None = None,
         attributes: Mapping[str, Any] | None = None,
+        only_compares: bool = False,
     ) -> None:
         self._function, self._kind, self.body_attributes = function, kind, attributes or {}
+        self._only_compares = only_compares
         self.calls = 0
 
     def body_kind(self) -> str | None:
         return self._kind
+
+    def body_rule(self, values: np.dtype, indices: np.dtype) -> Rule | None:
+        return rule_of(self.run_body, values, indices) if self._only_compares else None
 
     def run_body(self, *scalars: np.ndarray) -> tuple[np.ndarray, ...]:
         assert self._function is not None
@@ -75,7 +81,7 @@ def types_of(*tiles: np.ndarray, element: ElementType) -> dict[str, tuple[TileTy
     return {"operands": tuple(TileType(element, t.shape[3:]) for t in tiles)}
 
 
-def index_of_best(greater: bool, unsigned: bool, propagate_nan: bool) -> Region:
+def index_of_best(greater: bool, unsigned: bool, propagate_nan: bool, only_compares: bool = True) -> Region:
     """The region cuTile writes for argmax and argmin."""
 
     def body(
@@ -88,7 +94,7 @@ def index_of_best(greater: bool, unsigned: bool, propagate_nan: bool) -> Region:
         wins = wins | (((a == b) | (nan & other_nan)) & (at < other_at))
         return np.where(wins, value, other), np.where(wins, at, other_at)
 
-    return Region(body)
+    return Region(body, only_compares=only_compares)
 
 
 def region_for(operation: str, element: ElementType, element_name: str) -> Region:

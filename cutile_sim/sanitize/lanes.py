@@ -1,0 +1,54 @@
+"""Which lanes of an access count: those inside the view and not masked off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cutile_sim.memory.access import Places
+from cutile_sim.ops.locate import Edge, Lanes, Window
+
+
+def counting(place: Any, mask: np.ndarray | None) -> np.ndarray | None:
+    """The lanes that are accessed, over the shape of the access; None where all are."""
+    if isinstance(place, Window):
+        return None
+    if isinstance(place, Edge):
+        valid = np.zeros(place.shape, bool)
+        for target, _ in place.parts:
+            valid[target] = True
+        return valid
+    if isinstance(place, Lanes):
+        return place.valid
+    return mask
+
+
+def addresses_of(place: Any) -> np.ndarray:
+    """A byte address a lane of a `Lanes`, of `Places` or of addresses."""
+    if isinstance(place, Lanes):
+        return place.addresses
+    return place.addresses() if isinstance(place, Places) else place
+
+
+def window_addresses(window: Window) -> np.ndarray:
+    """A byte address a lane of a window."""
+    size = window.element.size_bytes
+    total = np.full((1,) * len(window.shape), window.allocation.address + window.offset_bytes, np.int64)
+    for axis, (n, stride_elems) in enumerate(zip(window.shape, window.strides_elems, strict=True)):
+        lanes = [1] * len(window.shape)
+        lanes[axis] = n
+        total = total + (np.arange(n, dtype=np.int64) * (stride_elems * size)).reshape(lanes)
+    return np.broadcast_to(total, window.shape)
+
+
+def lane_addresses(place: Any) -> np.ndarray:
+    """A byte address a lane of any place; 0 for lanes of an `Edge` that are cut off."""
+    if isinstance(place, Window):
+        return window_addresses(place)
+    if isinstance(place, Edge):
+        addresses = np.zeros(place.shape, np.int64)
+        for target, part in place.parts:
+            addresses[target] = window_addresses(part)
+        return addresses
+    return addresses_of(place)

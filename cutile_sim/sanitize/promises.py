@@ -1,0 +1,153 @@
+"""Promises that the kernel makes to the compiler, and that do not hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cutile_sim.engine.context import Context
+from cutile_sim.optable.encoding import IntegerOverflow
+from cutile_sim.sanitize.watch import BATCH_AXES, Check, Handler, Watch, first_position
+from cutile_sim.tileir.attributes import Bounded, DivBy, SameElements
+from cutile_sim.tileir.core import Op, Value
+
+_THROUGH = frozenset(
+    ("addi", "subi", "muli", "exti", "reshape", "broadcast", "permute", "cat", "select", "assume", "extract")
+)
+"""Operations through which a number stays part of an address. A remainder, a mask or a shift is how a hash is made."""
+_WRAPPING = {"addi": np.add, "subi": np.subtract, "muli": np.multiply}
+
+
+class Promises(Check):
+    """CTS401: an `assume` that does not hold. CTS402: a result that wraps though it was promised not to. CTS404: an
+    address is computed from a 32-bit number that has wrapped.
+    """
+
+    name = "promises"
+
+    def __init__(self, watch: Watch) -> None:
+        super().__init__(watch)
+        self.in_addresses = _address_parts(watch)
+
+    def before_of(self, op: Op) -> Handler | None:
+        return self._assume if op.name == "assume" else None
+
+    def after_of(self, op: Op) -> Handler | None:
+        if op.name not in _WRAPPING:
+            return None
+        if op.attributes["overflow"] is not IntegerOverflow.NONE:
+            return self._promised
+        element = getattr(op.results[0].type, "element", None)
+        if op.results[0] in self.in_addresses and getattr(element, "width_bits", 0) == 32:
+            return self._address
+        return None
+
+    def _assume(self, op: Op, slots: list[Any], cx: Context) -> None:
+        value, predicate = slots[op.inputs[0].index], op.attributes["predicate"]
+        if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu":
+            return
+        if isinstance(predicate, DivBy):
+            bad, promise = _not_divisible(value, predicate), f"a multiple of {predicate.divisor}"
+        elif isinstance(predicate, Bounded):
+            bad = np.zeros(value.shape, bool)
+            if predicate.lower is not None:
+                bad |= value < predicate.lower
+            if predicate.upper is not None:
+                bad |= value > predicate.upper
+            low, high = ("" if b is None else str(b) for b in (predicate.lower, predicate.upper))
+            promise = f"between {low} and {high}" if low and high else f"at least {low}" if low else f"at most {high}"
+        else:
+            assert isinstance(predicate, SameElements)
+            bad, promise = _not_same(value, predicate), f"the same in runs of {predicate.values}"
+        if bad.any():
+            at = first_position(bad)
+            self.watch.report(
+                "CTS401",
+                "error",
+                f"a value is promised to be {promise}, and is {int(value[at])}",
+                op,
+                block=self.watch.block_at(at),
+                lane=at[BATCH_AXES:],
+                count=int(np.count_nonzero(bad)),
+            )
+
+    def _promised(self, op: Op, slots: list[Any], cx: Context) -> None:
+        overflow = op.attributes["overflow"]
+        for flag, unsigned in ((IntegerOverflow.NSW, False), (IntegerOverflow.NUW, True)):
+            if overflow in (flag, IntegerOverflow.NW):
+                self._report("CTS402", op, slots, unsigned, "though it is promised not to")
+
+    def _address(self, op: Op, slots: list[Any], cx: Context) -> None:
+        a, b = (slots[v.index] for v in op.inputs)
+        ends = [_WRAPPING[op.name](int(x), int(y)) for x in (a.min(), a.max()) for y in (b.min(), b.max())]
+        if max(ends) < 1 << 31 and min(ends) >= -(1 << 31):
+            return
+        self._report("CTS404", op, slots, False, "and an address or an index is made of it")
+
+    def _report(self, id: str, op: Op, slots: list[Any], unsigned: bool, tail: str) -> None:
+        a, b = (slots[v.index] for v in op.inputs)
+        if a.dtype == bool:
+            return
+        if unsigned:
+            a, b = a.view(f"u{a.dtype.itemsize}"), b.view(f"u{b.dtype.itemsize}")
+        ufunc, limits = _WRAPPING[op.name], np.iinfo(a.dtype)
+        wide: Any = np.int64 if a.dtype.itemsize < 8 else object
+        exact = ufunc(a.astype(wide), b.astype(wide))
+        bad = np.asarray((exact < limits.min) | (exact > limits.max), bool)
+        if not bad.any():
+            return
+        at = first_position(bad)
+        left, right = (int(np.broadcast_to(x, bad.shape)[at]) for x in (a, b))
+        sign = {"addi": "+", "subi": "-", "muli": "*"}[op.name]
+        self.watch.report(
+            id,
+            "error",
+            f"{left} {sign} {right} = {int(exact[at])} does not fit {limits.bits} bits and wraps, {tail}",
+            op,
+            block=self.watch.block_at(at),
+            lane=at[BATCH_AXES:],
+            count=int(np.count_nonzero(bad)),
+        )
+
+
+def _not_divisible(value: np.ndarray, promise: DivBy) -> np.ndarray:
+    if promise.every is None or promise.along is None:
+        return np.asarray(value % promise.divisor != 0)
+    axis = BATCH_AXES + promise.along
+    n = value.shape[axis]
+    starts = np.arange(n) // promise.every * promise.every
+    steps = (np.arange(n) - starts).reshape([n if a == axis else 1 for a in range(value.ndim)])
+    first = value.take(starts, axis=axis)
+    return np.asarray((first % promise.divisor != 0) | (value != first + steps))
+
+
+def _not_same(value: np.ndarray, promise: SameElements) -> np.ndarray:
+    bad = np.zeros(value.shape, bool)
+    for along, run in enumerate(promise.values):
+        axis = BATCH_AXES + along
+        starts = np.arange(value.shape[axis]) // max(run, 1) * max(run, 1)
+        bad |= value != value.take(starts, axis=axis)
+    return bad
+
+
+def _address_parts(watch: Watch) -> set[Value]:
+    """Values that addresses and tile indices are computed from, through sums and products alone."""
+    queue: list[Value] = []
+    for op in watch.ops:
+        if op.name == "offset":
+            queue.append(op.inputs[1])
+        index = op.operands.get("index")
+        if isinstance(index, tuple):
+            queue.extend(index)
+    found: set[Value] = set()
+    for value in queue:
+        if value in found:
+            continue
+        found.add(value)
+        maker = watch.makers.get(value)
+        if maker is None or maker.name in _THROUGH or maker.regions:
+            if maker is not None and maker.name == "exti" and maker.attributes["signedness"].name == "UNSIGNED":
+                continue
+            queue.extend(watch.origins.get(value, ()))
+    return found

@@ -1,0 +1,241 @@
+"""What all checks of one sanitized launch share: facts about the kernel, findings so far, and where a value came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cutile_sim.engine.context import Context
+from cutile_sim.engine.instructions import Jump
+from cutile_sim.engine.plan import Plan
+from cutile_sim.findings import Finding, Severity
+from cutile_sim.memory.access import describe_address
+from cutile_sim.memory.space import Allocation, Extent
+from cutile_sim.sanitize.options import SanitizeOptions
+from cutile_sim.tileir.core import Location, Op, Value
+
+BATCH_AXES = 3
+Handler = Callable[[Op, list[Any], Context], None]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Where something doubtful began, to be reported if it reaches what counts."""
+
+    id: str
+    bit: int
+    op: Op
+    message: str
+    block: tuple[int, int, int] | None
+    lane: tuple[int, ...]
+    number: int
+
+
+class Watch:
+    """One sanitized launch.
+
+    Attributes:
+        shadow: The first shadow slot.
+        ops: All operations of the kernel, in program order.
+        users: The operations that take a value.
+        origins: For each value, the values that it may have been made from.
+        makers: The operation that made a value.
+        events: What began where, by operation and bit.
+    """
+
+    def __init__(self, plan: Plan, cx: Context, options: SanitizeOptions) -> None:
+        self.cx = cx
+        self.options = options
+        self.shadow = plan.shadow
+        self.plan = plan
+        self.ops = list(_ops_of(plan))
+        self.makers: dict[Value, Op] = {v: op for op in self.ops for v in op.results}
+        self.users: dict[Value, list[Op]] = {}
+        self.origins: dict[Value, list[Value]] = {}
+        self.parents: dict[Op, Op] = {}
+        for op in self.ops:
+            for value in op.inputs:
+                self.users.setdefault(value, []).append(op)
+            for region in op.regions:
+                self.parents.update((inner, op) for inner in region.ops)
+            _note_origins(op, self.origins)
+        self.events: dict[tuple[Op, int], Event] = {}
+        self.log: Any = None
+        self._findings: dict[tuple[Any, ...], Finding] = {}
+
+    # Findings
+
+    def report(
+        self,
+        id: str,
+        severity: Severity,
+        message: str,
+        op: Op | None,
+        *,
+        block: tuple[int, int, int] | None = None,
+        lane: Sequence[int] = (),
+        array: str | None = None,
+        index: tuple[int, ...] | None = None,
+        related: Iterable[tuple[str, Location | None]] = (),
+        count: int = 1,
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        """Note a finding: the first of each id, line and array is kept, the others are counted."""
+        location = op.location if op is not None else None
+        key = (id, location or op, array)
+        known = self._findings.get(key)
+        if known is not None:
+            self._findings[key] = replace(known, count=known.count + count)
+            return
+        places = tuple((word, place) for word, place in related if place is not None)
+        at = tuple(int(i) for i in lane) or None
+        self._findings[key] = Finding(
+            id, severity, message, location, block, at, array, index, places, count, details or {}
+        )
+
+    def is_known(self, id: str, op: Op, array: str | None = None) -> bool:
+        """Whether there is such a finding already."""
+        return (id, op.location or op, array) in self._findings
+
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings: errors first, then by line."""
+        rank = {"error": 0, "warning": 1, "note": 2}
+
+        def key(finding: Finding) -> tuple[Any, ...]:
+            at = finding.location
+            return rank[finding.severity], (at.file, at.line, at.column) if at else ("", 0, 0), finding.id
+
+        return tuple(sorted(self._findings.values(), key=key))
+
+    # Places
+
+    def loop_at(self, pc: int) -> Op | None:
+        """The loop whose turn begins at an instruction of the plan."""
+        for instruction in self.plan.code:
+            if isinstance(instruction, Jump) and instruction.is_back and instruction.target == pc:
+                return instruction.op
+        return None
+
+    def block_at(self, position: Sequence[int]) -> tuple[int, int, int] | None:
+        """The block (x, y, z) at a position on the batch axes; None ahead of all blocks."""
+        group = self.cx.group
+        return None if group is None else group.block_at(tuple(int(p) for p in position[:BATCH_AXES]))
+
+    def block_of_number(self, number: int) -> tuple[int, int, int]:
+        """The block (x, y, z) of a launch-order number."""
+        x, y, _ = self.cx.grid
+        return number % x, number // x % y, number // (x * y)
+
+    def array_at(self, address: int) -> str | None:
+        """The array argument that an address belongs to."""
+        allocation = self.cx.space.find(address)
+        extent = None if allocation is None else allocation.extent_of(address - allocation.address)
+        return extent.name if extent is not None else None
+
+    def words_for(self, address: int, size_bytes: int) -> str:
+        """Array and index of an address, in words."""
+        return describe_address(self.cx.space, address, size_bytes)
+
+    def extents(self) -> Iterator[tuple[Allocation, Extent]]:
+        """Every array argument with its allocation."""
+        seen: set[int] = set()
+        for allocation in self.cx.space.allocations.values():
+            if id(allocation) not in seen:
+                seen.add(id(allocation))
+                for extent in allocation.extents:
+                    yield allocation, extent
+
+    # Origins
+
+    def begin(self, id: str, bit: int, op: Op, message: str, position: Sequence[int]) -> None:
+        """Note where something doubtful began; only the first of an operation counts."""
+        if (op, bit) not in self.events:
+            lane = tuple(int(i) for i in position[BATCH_AXES:])
+            self.events[op, bit] = Event(id, bit, op, message, self.block_at(position), lane, len(self.events))
+
+    def event_behind(self, values: Iterable[Value], bit: int) -> Event | None:
+        """The nearest operation behind some values at which such an event began."""
+        queue, seen = list(values), set()
+        for value in queue:
+            if value in seen:
+                continue
+            seen.add(value)
+            maker = self.makers.get(value)
+            if maker is not None and (event := self.events.get((maker, bit))) is not None:
+                return event
+            queue.extend(self.origins.get(value, ()))
+        return None
+
+    def depends_on(self, values: Iterable[Value], names: frozenset[str]) -> bool:
+        """Whether values may be made from results of operations of these names."""
+        queue, seen = list(values), set()
+        for value in queue:
+            if value in seen:
+                continue
+            seen.add(value)
+            maker = self.makers.get(value)
+            if maker is not None and maker.name in names:
+                return True
+            queue.extend(self.origins.get(value, ()))
+        return False
+
+
+def _ops_of(plan: Plan) -> Iterator[Op]:
+    seen: set[Op] = set()
+    places: list[Op | None] = [*plan.prologue.ops]
+    for instruction in plan.code:
+        places += getattr(instruction, "ops", None) or [getattr(instruction, "op", None)]
+    for place in places:
+        for op in place.walk() if place is not None else ():
+            if op not in seen:
+                seen.add(op)
+                yield op
+
+
+def _note_origins(op: Op, origins: dict[Value, list[Value]]) -> None:
+    """What results and region arguments of an operation are made from."""
+    if not op.regions or op.name in ("reduce", "scan"):
+        for result in op.results:
+            origins.setdefault(result, []).extend(op.inputs)
+        return
+    initial = op.operands.get("init_values") or ()
+    assert isinstance(initial, tuple)
+    ends = [o.inputs for region in op.regions for inner in region.ops for o in inner.walk() if _ends(o)]
+    for region in op.regions:
+        carried = region.arguments[-len(initial) :] if initial else ()
+        for i, argument in enumerate(carried):
+            origins.setdefault(argument, []).extend([initial[i], *(e[i] for e in ends if i < len(e))])
+        for counter in region.arguments[: len(region.arguments) - len(initial)]:
+            origins.setdefault(counter, []).extend(v for v in op.inputs if v not in initial)
+    for i, result in enumerate(op.results):
+        start = [initial[i]] if i < len(initial) else []
+        origins.setdefault(result, []).extend([*start, *(e[i] for e in ends if i < len(e))])
+
+
+def _ends(op: Op) -> bool:
+    return op.name in ("yield", "continue", "break")
+
+
+def first_position(bad: np.ndarray) -> tuple[int, ...]:
+    """Where the first true lane is."""
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+
+
+class Check:
+    """One kind of mistake. `before_of` and `after_of` are asked once an operation, and give what to call each time."""
+
+    name = ""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+
+    def before_of(self, op: Op) -> Handler | None:
+        """What to call ahead of an operation."""
+        return None
+
+    def after_of(self, op: Op) -> Handler | None:
+        """What to call after an operation."""
+        return None

@@ -1,0 +1,471 @@
+"""Follows a kernel's code once for all blocks: block ids, turns of loops and lanes are symbols.
+
+Each operation is met once, however often it runs: `Event` holds its operands as terms, and the condition under which it
+is reached. A loop's carried number that grows by the same amount each turn becomes a polynomial of the turn; any other
+is an unknown within what its type, or its last operation, allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+from cutile_sim.dtypes import ElementType
+from cutile_sim.tileir.core import Function, Op, Region, Value
+from cutile_sim.tileir.types import TileType
+from ir_passes.symbolic.evaluate import replace
+from ir_passes.symbolic.rules import (
+    apply_rule,
+    as_condition,
+    chosen,
+    decided,
+    fits,
+    index_space,
+    pointee_bytes,
+    wrapped,
+)
+from ir_passes.symbolic.solve import never_negative
+from ir_passes.symbolic.terms import (
+    ALWAYS,
+    NEVER,
+    ZERO,
+    Atom,
+    Condition,
+    Poly,
+    Symbol,
+    Unknown,
+    at_least,
+    both,
+    either,
+    larger,
+    negate,
+    polys_of,
+    quotient,
+    symbols,
+    unknowns,
+)
+from ir_passes.symbolic.values import (
+    NOTHING,
+    Followed,
+    Lost,
+    Nothing,
+    Pointers,
+    Root,
+    Tensor,
+    Tiles,
+    integer_range,
+    unknown,
+)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a kernel is launched with: `parameters` are the entry function's, in order."""
+
+    grid: tuple[Poly, Poly, Poly]
+    parameters: tuple[Followed, ...]
+    globals_bytes: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """One operation, met: `operands` flat, in the order of `op.inputs`. It runs where `path` holds."""
+
+    op: Op
+    operands: tuple[Followed, ...]
+    path: Condition
+
+    def of(self, value: Value) -> Followed:
+        return self.operands[self.op.inputs.index(value)]
+
+
+@dataclass
+class Trace:
+    """All events, in program order; block ids by axis; of each turn symbol the conditions that end its loop early."""
+
+    events: list[Event]
+    blocks: tuple[Poly, Poly, Poly]
+    exits: dict[Symbol, list[Condition]]
+    never: Condition = NEVER
+
+
+@dataclass
+class _Loop:
+    """A loop that is being followed."""
+
+    again: list[tuple[Condition, tuple[Followed, ...]]] = field(default_factory=list)
+    ends: list[tuple[Condition, tuple[Followed, ...]]] = field(default_factory=list)
+
+
+def line_of(op: Op) -> str:
+    return f"line {op.location.line}" if op.location is not None else f"byte {op.offset_bytes:#x}"
+
+
+def follow(function: Function, launch: Launch) -> Trace:
+    """Follow a function's code from its entry."""
+    return _Executor(function, launch).trace
+
+
+class _Executor:
+    def __init__(self, function: Function, launch: Launch) -> None:
+        self.launch = launch
+        self.values: dict[Value, Followed] = dict(zip(function.parameters, launch.parameters, strict=True))
+        self.events: list[Event] = []
+        self.loops: list[_Loop] = []
+        self.exits: dict[Symbol, list[Condition]] = {}
+        self.blocks = self._block_ids()
+        self._region(function.body, ALWAYS)
+        self.trace = Trace(self.events, self.blocks, self.exits)
+
+    def _block_ids(self) -> tuple[Poly, Poly, Poly]:
+        found = []
+        for axis, size in enumerate(self.launch.grid):
+            if size.value == 1:
+                found.append(ZERO)
+                continue
+            symbol = Symbol(f"block.{'xyz'[axis]}", "block", 0, size.bounds[1] - 1, axis=axis)
+            if size.value is None:
+                symbol.facts = (size - 1 - symbol,)
+            found.append(Poly.of(symbol))
+        return found[0], found[1], found[2]
+
+    # Regions: each returns the path on which control goes on behind it (None: on none), and what was yielded.
+
+    def _region(self, region: Region, path: Condition) -> tuple[Condition | None, tuple[Followed, ...]]:
+        for op in region.ops:
+            operands = tuple(self.values[v] for v in op.inputs)
+            if op.name == "yield":
+                return path, operands
+            if op.name in ("continue", "break"):
+                loop = self.loops[-1]
+                (loop.again if op.name == "continue" else loop.ends).append((path, operands))
+                return None, ()
+            if op.name == "return":
+                return None, ()
+            after = self._op(op, operands, path)
+            if after is None or after == NEVER:
+                return None, ()
+            path = after
+        return path, ()
+
+    def _op(self, op: Op, operands: tuple[Followed, ...], path: Condition) -> Condition | None:
+        self.events.append(Event(op, operands, path))
+        if op.name == "if":
+            return self._if(op, as_condition(operands[0]), path)
+        if op.name == "for":
+            return self._for(op, operands, path)
+        if op.name == "loop":
+            return self._while(op, operands, path)
+        if op.name == "assert":
+            return both(path, *_lane_free(as_condition(operands[0])))
+        facts = list(polys_of(path))
+        for value, result in zip(op.results, self._results(op, operands, facts), strict=True):
+            self.values[value] = result
+        return path
+
+    def _results(self, op: Op, operands: tuple[Followed, ...], facts: list[Poly]) -> Sequence[Followed]:
+        if op.name == "get_tile_block_id":
+            return self.blocks
+        if op.name == "get_num_tile_blocks":
+            return self.launch.grid
+        if op.name == "get_index_space_shape" and isinstance(operands[0], Tiles):
+            return index_space(operands[0])
+        if op.name == "get_tensor_shape" and isinstance(operands[0], Tensor):
+            return operands[0].shape
+        if op.name == "get_global":
+            return [self._global(op)]
+        if op.name == "alloca":
+            size = pointee_bytes(op.results[0])
+            count = Poly.of(op.attributes["num_elem"])
+            return [Pointers(Root("memory of the block", (count,), (Poly.of(1),), size, is_own=True), ZERO)]
+        if op.spec.effect in ("read", "read_write"):
+            return [unknown(r.type, f"data read at {line_of(op)}", data=True, name="data") for r in op.results]
+        if op.spec.effect != "pure":
+            return [NOTHING for _ in op.results]
+        found = apply_rule(op, operands, facts)
+        if found is not None:
+            return [found]
+        why, data = self._why(op, operands)
+        return [unknown(r.type, why, data=data) for r in op.results]
+
+    def _why(self, op: Op, operands: tuple[Followed, ...]) -> tuple[str, bool]:
+        """Why a result is not known, and whether data from memory is to blame."""
+        for operand in operands:
+            if isinstance(operand, Lost):
+                return operand.reason, False
+            if isinstance(operand, (Poly, Condition)) and (found := unknowns(operand)):
+                return found[0].why, found[0].kind == "data"
+        if any(isinstance(operand, Nothing) for operand in operands):
+            return f"floating-point data at {line_of(op)}", True
+        return f"{op.name} at {line_of(op)}, which is not followed", False
+
+    def _global(self, op: Op) -> Followed:
+        name = op.attributes["name"]
+        size = self.launch.globals_bytes.get(name)
+        if size is None:
+            return Lost(f"of global {name}")
+        item = pointee_bytes(op.results[0])
+        return Pointers(Root(f"global {name}", (Poly.of(size // item),), (Poly.of(1),), item), ZERO)
+
+    # Control flow
+
+    def _if(self, op: Op, condition: Condition, path: Condition) -> Condition | None:
+        facts = list(polys_of(path))
+        condition = decided(condition, facts)
+        ways: list[tuple[Condition, tuple[Followed, ...]]] = []
+        given: list[Condition] = []
+        for region, holds in zip(op.regions, (condition, negate(condition)), strict=False):
+            entry = both(path, holds)
+            if entry == NEVER:
+                continue
+            after, yielded = self._region(region, entry)
+            if after is not None:
+                ways.append((after, yielded))
+                given.append(holds)
+        if len(op.regions) == 1 and condition != ALWAYS:
+            ways.append((both(path, negate(condition)), ()))
+            given.append(negate(condition))
+        if not ways:
+            return None
+        if len(ways) == 1:
+            self.values.update(zip(op.results, ways[0][1], strict=True))
+            return ways[0][0]
+        for i, result in enumerate(op.results):
+            value = chosen(condition, ways[0][1][i], ways[1][1][i])
+            self.values[result] = unknown(result.type, f"a choice at {line_of(op)}", data=False) if value is None else value
+        if all(after == both(path, holds) for (after, _), holds in zip(ways, given, strict=True)):
+            return path
+        return either(ways[0][0], ways[1][0])
+
+    def _for(self, op: Op, operands: tuple[Followed, ...], path: Condition) -> Condition | None:
+        lower, upper, step = operands[:3]
+        initial = operands[3:]
+        assert isinstance(lower, Poly) and isinstance(upper, Poly) and isinstance(step, Poly)
+        facts = list(polys_of(path))
+        unsigned = bool(op.attributes["unsigned_cmp"])
+        counted = never_negative(step - 1, facts) and (
+            not unsigned or (never_negative(lower, facts) and never_negative(upper, facts))
+        )
+        last = upper - 1 - lower
+        turn = Symbol(f"turn of the loop at {line_of(op)}", "turn", 0, inf)
+        region = op.regions[0]
+        if counted:
+            least = max(step.bounds[0], 1)
+            turn.high = last.bounds[1] // least if last.bounds[1] < inf else inf
+            turn.facts = (last - step * turn,)
+            if turn.high < 0:
+                self.values.update(zip(op.results, initial, strict=True))
+                return path
+            self.values[region.arguments[0]] = lower + step * turn
+            trips = larger(ZERO, quotient(last + step, step))
+            path_inside = both(path, at_least(last, 0))
+        else:
+            self.values[region.arguments[0]] = unknown(
+                region.arguments[0].type, f"the counter of the loop at {line_of(op)}", data=False
+            )
+            trips = None
+            path_inside = path
+        carried = region.arguments[1:]
+        growth, again = self._carry(op, region, carried, initial, turn, path_inside, counted=counted)
+        for result, argument, first, step_by in zip(op.results, carried, initial, growth, strict=True):
+            if step_by is not None and (trips is not None or step_by == ZERO):
+                self.values[result] = _grown(first, step_by, trips if trips is not None else ZERO, result, facts)
+            else:
+                values = [values[carried.index(argument)] for _, values in again]
+                self.values[result] = _hull(op, result, [first, *values])
+        return path
+
+    def _while(self, op: Op, initial: tuple[Followed, ...], path: Condition) -> Condition | None:
+        region = op.regions[0]
+        turn = Symbol(f"turn of the loop at {line_of(op)}", "turn", 0, inf)
+        self._carry(op, region, region.arguments, initial, turn, path, counted=False)
+        ends = self._ends
+        if not ends:
+            return None
+        if len(ends) == 1 and not unknowns(ends[0][0]):
+            self.values.update(zip(op.results, ends[0][1], strict=True))
+            return ends[0][0]
+        inside = {turn, *(s for v in region.arguments for s in _symbols(self.values[v]))}
+        for i, result in enumerate(op.results):
+            values = [values[i] for _, values in ends]
+            if len(values) == 1 and not inside & _symbols(values[0]):
+                self.values[result] = values[0]
+            else:
+                self.values[result] = _hull(op, result, values)
+        return path
+
+    def _carry(
+        self,
+        op: Op,
+        region: Region,
+        carried: tuple[Value, ...],
+        initial: tuple[Followed, ...],
+        turn: Symbol,
+        path: Condition,
+        *,
+        counted: bool,
+    ) -> tuple[list[Poly | None], list[tuple[Condition, tuple[Followed, ...]]]]:
+        """Follow a loop's body: what it carries grows by how much each turn (None: not known), and its `continue`s."""
+        fresh = [_placeholder(op, v, first) for v, first in zip(carried, initial, strict=True)]
+        inside = {turn, *(s for f in fresh for s in _symbols(f))}
+        again, _ = self._body(region, carried, fresh, path, turn, record=False)
+        growth = [
+            _growth(v, f, [values[i] for _, values in again], inside)
+            for i, (v, f) in enumerate(zip(carried, fresh, strict=True))
+        ]
+        facts = list(polys_of(path))
+        starts: list[Followed] = []
+        for i, (v, first, step) in enumerate(zip(carried, initial, growth, strict=True)):
+            if step is None:
+                starts.append(_hull(op, v, [first, *(values[i] for _, values in again)]))
+            elif counted or step == ZERO:
+                starts.append(_grown(first, step, Poly.of(turn), v, facts))
+            else:
+                starts.append(_unwrapped(first, step, turn))
+        if not counted:
+            turn.facts = tuple(
+                fact
+                for v, start, step in zip(carried, starts, growth, strict=True)
+                if step is not None and step != ZERO and isinstance(start, Poly)
+                for fact in _in_range(v, start)
+            )
+        mark = len(self.events)
+        again, ends = self._body(region, carried, starts, path, turn, record=True)
+        if turn.facts and not counted and not _stays_in_range(carried, growth, again):
+            # It may wrap: then the turn says nothing of it.
+            turn.facts = ()
+            del self.events[mark:]
+            starts = [
+                _hull(op, v, [NOTHING]) if step not in (None, ZERO) and isinstance(start, Poly) else start
+                for v, start, step in zip(carried, starts, growth, strict=True)
+            ]
+            again, ends = self._body(region, carried, starts, path, turn, record=True)
+        self._ends = ends
+        return growth, again
+
+    def _body(
+        self,
+        region: Region,
+        carried: tuple[Value, ...],
+        starts: Sequence[Followed],
+        path: Condition,
+        turn: Symbol,
+        *,
+        record: bool,
+    ) -> tuple[list[tuple[Condition, tuple[Followed, ...]]], list[tuple[Condition, tuple[Followed, ...]]]]:
+        self.values.update(zip(carried, starts, strict=True))
+        mark = len(self.events)
+        loop = _Loop()
+        self.loops.append(loop)
+        self._region(region, path)
+        self.loops.pop()
+        if not record:
+            del self.events[mark:]
+        self.exits[turn] = [condition for condition, _ in loop.ends]
+        return loop.again, loop.ends
+
+
+def _lane_free(condition: Condition) -> list[Condition]:
+    """The parts of an asserted condition that say something of the block, not of a lane."""
+    parts = getattr(condition, "parts", (condition,)) if not isinstance(condition, Unknown) else ()
+    return [p for p in parts if not any(s.kind == "lane" or s.is_unknown for s in symbols(p))]
+
+
+def _symbols(value: Followed) -> frozenset[Symbol]:
+    if isinstance(value, (Poly, Condition)):
+        return symbols(value)
+    return symbols(value.offset_bytes) if isinstance(value, Pointers) else frozenset()
+
+
+def _placeholder(op: Op, value: Value, first: Followed) -> Followed:
+    why = f"a value carried round the loop at {line_of(op)}"
+    if isinstance(first, Pointers):
+        return Pointers(first.root, Poly.of(Symbol("carried", "unmodelled", -(2**62), 2**62, why=why)))
+    return unknown(value.type, why, data=False, name="carried")
+
+
+def _number(value: Followed) -> Poly | None:
+    if isinstance(value, Pointers):
+        return value.offset_bytes
+    return value if isinstance(value, Poly) else None
+
+
+def _growth(value: Value, fresh: Followed, after: list[Followed], inside: set[Symbol]) -> Poly | None:
+    """By how much a carried number grows each turn, where it is the same in all; ZERO also for what stays as it is."""
+    start = _number(fresh)
+    if start is None:
+        return ZERO if after and all(a is fresh or a == fresh for a in after) else None
+    found: Poly | None = None
+    for item in after:
+        number = _number(item)
+        if number is None or (isinstance(item, Pointers) and item.root is not fresh.root):  # type: ignore[union-attr]
+            return None
+        step = _without_wraps(number - start, value)
+        if inside & symbols(step) or any(s.is_unknown for s in symbols(step)) or (found is not None and found != step):
+            return None
+        found = step
+    return found
+
+
+def _without_wraps(poly: Poly, value: Value) -> Poly:
+    """The polynomial without multiples of two to the width: what wrapping subtracted."""
+    if not isinstance(value.type, TileType) or not isinstance(value.type.element, ElementType):
+        return poly
+    modulus = 1 << value.type.element.width_bits
+    return Poly({m: c for m, c in poly.terms.items() if not m or c % modulus})
+
+
+def _unwrapped(first: Followed, step: Poly, turns: Poly | Atom) -> Followed:
+    if isinstance(first, Pointers):
+        return Pointers(first.root, first.offset_bytes + step * turns)
+    return first + step * turns if isinstance(first, Poly) else first
+
+
+def _grown(first: Followed, step: Poly, turns: Poly, value: Value, facts: list[Poly]) -> Followed:
+    exact = _unwrapped(first, step, turns)
+    if isinstance(exact, Poly) and step != ZERO:
+        assert isinstance(value.type, TileType) and isinstance(value.type.element, ElementType)
+        return wrapped(exact, value.type.element, facts)
+    return exact
+
+
+def _in_range(value: Value, number: Poly) -> list[Poly]:
+    assert isinstance(value.type, TileType) and isinstance(value.type.element, ElementType)
+    low, high = integer_range(value.type.element)
+    return [number - low, Poly.of(high) - number]
+
+
+def _stays_in_range(
+    carried: tuple[Value, ...],
+    growth: list[Poly | None],
+    again: list[tuple[Condition, tuple[Followed, ...]]],
+) -> bool:
+    """Whether no carried number wraps on its way into the next turn: the step of an induction over turns."""
+    for i, (value, step) in enumerate(zip(carried, growth, strict=True)):
+        if step is None or step == ZERO or not isinstance(value.type, TileType):
+            continue
+        if not isinstance(element := value.type.element, ElementType):
+            continue
+        for path, values in again:
+            number = values[i]
+            # `wrapped` has left the sum as it is exactly where it fits.
+            if not isinstance(number, Poly) or not fits(number, element, list(polys_of(path))):
+                return False
+            if _without_wraps(number, value) != number:
+                return False
+    return True
+
+
+def _hull(op: Op, value: Value, options: Sequence[Followed]) -> Followed:
+    """An unknown that may be any of the options."""
+    found = unknown(value.type, f"a value carried round the loop at {line_of(op)}", data=False, name="carried")
+    numbers = [o for o in options if isinstance(o, Poly)]
+    if isinstance(found, Poly) and len(numbers) == len(options):
+        (atom,) = found.atoms
+        atom.low = max(atom.low, min(n.bounds[0] for n in numbers))
+        atom.high = min(atom.high, max(n.bounds[1] for n in numbers))
+    return found
+
+
+__all__ = ["Event", "Launch", "Trace", "at_least", "follow", "replace"]

@@ -1,0 +1,107 @@
+"""What a value of the IR is while code is followed symbolically.
+
+An integer tile is a `Poly` (the signed reading of each lane, exact), a tile of i1 a `Condition`; both may depend on the
+lane by the symbols of `lane`. Floats and tokens are `Nothing`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cutile_sim.dtypes import ElementType
+from cutile_sim.tileir.types import PointerType, TileType, Type, ViewType
+from ir_passes.symbolic.terms import Condition, Kind, Poly, Symbol, Unknown
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """One block of memory that pointers start from.
+
+    `shape` and `strides_elems` say which items belong to it, counted from the pointer: an array argument's. `position`
+    is the parameter's, None for memory that is no argument. `alignment_bytes` divides the pointer's address.
+    """
+
+    name: str
+    shape: tuple[Poly, ...]
+    strides_elems: tuple[Poly, ...]
+    item_bytes: int
+    position: int | None = None
+    alignment_bytes: int = 1
+    writeable: bool = True
+    is_own: bool = False
+    """Each block has its own: no other block sees it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pointers:
+    """A tile of pointers into one root, `offset_bytes` from its start."""
+
+    root: Root
+    offset_bytes: Poly
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A tensor view."""
+
+    base: Pointers | Lost
+    shape: tuple[Poly, ...]
+    strides_elems: tuple[Poly, ...]
+    element: ElementType
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """A view that loads and stores tiles of a tensor."""
+
+    tensor: Tensor
+    type: ViewType
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A value that is not followed: a float, a token."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A pointer or a view of which nothing is known, and why."""
+
+    reason: str
+
+
+Followed = Poly | Condition | Pointers | Tensor | Tiles | Nothing | Lost
+
+NOTHING = Nothing()
+
+
+@lru_cache(maxsize=4096)
+def lane(dimension: int, size: int) -> Symbol:
+    """The position of a lane along a tile dimension of that size."""
+    return Symbol(f"lane{dimension}", "lane", 0, size - 1, axis=dimension)
+
+
+def lane_term(dimension: int, size: int) -> Poly:
+    return Poly.of(0) if size == 1 else Poly.of(lane(dimension, size))
+
+
+def integer_range(element: ElementType) -> tuple[int, int]:
+    """Smallest and largest signed reading."""
+    half = 1 << (element.width_bits - 1)
+    return -half, half - 1
+
+
+def unknown(kind: Type, why: str, *, data: bool, name: str = "") -> Followed:
+    """A value of that type of which nothing else is known: read from memory (`data`), or not followed."""
+    if not isinstance(kind, TileType):
+        return NOTHING if not hasattr(kind, "tile_shape") and not hasattr(kind, "strides") else Lost(why)
+    if isinstance(kind.element, PointerType):
+        return Lost(why)
+    if not kind.element.is_integer:
+        return NOTHING
+    sort: Kind = "data" if data else "unmodelled"
+    if kind.element.width_bits == 1:
+        return Unknown(Symbol(name or sort, sort, 0, 1, why=why))
+    low, high = integer_range(kind.element)
+    return Poly.of(Symbol(name or sort, sort, low, high, why=why))
