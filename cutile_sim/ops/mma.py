@@ -19,29 +19,22 @@ _EXACT_IN_FLOAT32 = 1 << 24
 
 
 def product(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """lhs @ rhs in the operands' dtype, with as few and as large BLAS calls as their grid axes allow.
+    """lhs @ rhs in the operands' dtype: one BLAS call a block.
 
-    An axis that only `lhs` varies along becomes rows of one matrix, one that only `rhs` varies along becomes columns: a
-    row of blocks that share a tile is then one product. Axes that both vary along stay a loop over products.
-    The result may be a transposed view; adding an accumulator of the same layout keeps that layout without a copy.
+    One call for all blocks that share a tile would be a little faster, but the order in which BLAS adds up depends on
+    the shape of the whole product, and with it the last bits of each block's result on what blocks run beside it.
     """
-    lead = lhs.ndim - 2
-    rows = [a for a in range(lead) if lhs.shape[a] > 1 and rhs.shape[a] == 1]
-    columns = [a for a in range(lead) if rhs.shape[a] > 1 and lhs.shape[a] == 1]
-    if not rows and not columns:
-        return np.matmul(lhs, rhs)
-    both = [a for a in range(lead) if a not in rows and a not in columns]
-    m, k = lhs.shape[-2:]
-    n = rhs.shape[-1]
-    both_shape = [lhs.shape[a] for a in both]
-    row_shape, column_shape = [lhs.shape[a] for a in rows], [rhs.shape[a] for a in columns]
-    left = lhs.transpose(*both, *rows, *columns, lead, lead + 1).reshape(*both_shape, -1, k)
-    right = rhs.transpose(*both, *rows, lead, *columns, lead + 1).reshape(*both_shape, k, -1)
-    folded = np.matmul(left, right).reshape(*both_shape, *row_shape, m, *column_shape, n)
-    # Where each leading axis, then M and N, went in `folded`.
-    at = {a: i for i, a in enumerate(both + rows)}
-    at |= {a: len(both) + len(rows) + 1 + i for i, a in enumerate(columns)}
-    return folded.transpose(*(at[a] for a in range(lead)), len(both) + len(rows), folded.ndim - 1)
+    return np.matmul(_for_blas(lhs), _for_blas(rhs))
+
+
+def _for_blas(matrices: np.ndarray) -> np.ndarray:
+    """The matrices as BLAS takes them, copied where they are not: NumPy's own loop would add up in another order."""
+    row_bytes, column_bytes = matrices.strides[-2:]
+    m, n = matrices.shape[-2:]
+    item = matrices.itemsize
+    by_rows = column_bytes == item and row_bytes >= n * item and row_bytes % item == 0
+    by_columns = row_bytes == item and column_bytes >= m * item and column_bytes % item == 0
+    return matrices if by_rows or by_columns else np.ascontiguousarray(matrices)
 
 
 def add_to(total: np.ndarray, acc: np.ndarray) -> np.ndarray:

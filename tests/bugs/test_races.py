@@ -1,0 +1,145 @@
+"""Blocks that meet in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+ct = pytest.importorskip("cuda.tile")
+pytestmark = pytest.mark.cutile
+
+ORDER = ct.MemoryOrder
+
+
+def ints(n: int) -> np.ndarray:
+    return np.zeros(n, np.int32)
+
+
+def floats(n: int) -> np.ndarray:
+    return np.arange(n, dtype=np.float32)
+
+
+@ct.kernel
+def one_tile_for_two(x, y):
+    """Two blocks store one tile."""
+    ct.store(y, (ct.bid(0) // 2,), ct.load(x, (ct.bid(0),), (16,)))  # BUG: CTS201
+
+
+@ct.kernel
+def one_tile_each(x, y):
+    ct.store(y, (ct.bid(0),), ct.load(x, (ct.bid(0),), (16,)))
+
+
+@pytest.mark.parametrize("name", ["one_tile_for_two", "one_tile_each"])
+def test_two_blocks_store_one_tile(planted, name):
+    n = 64 if name == "one_tile_each" else 32
+    planted(name, (4,), lambda: (floats(64), np.zeros(n, np.float32)))
+
+
+@ct.kernel
+def sum_by_stores(x, total):
+    ct.store(total, (0,), ct.load(total, (0,), (1,)) + ct.sum(ct.load(x, (ct.bid(0),), (16,))))  # BUG: CTS202, CTS201
+
+
+@ct.kernel
+def sum_by_atomics(x, total):
+    ct.atomic_add(total, 0, ct.sum(ct.load(x, (ct.bid(0),), (16,))))
+
+
+def test_sum(planted):
+    planted("sum_by_atomics", (4,), lambda: (floats(64), np.zeros(1, np.float32)))
+
+
+@ct.kernel
+def shift_in_place(x):
+    """A load of what another block stores."""
+    i = ct.bid(0) * 16 + ct.arange(16, dtype=ct.int32)
+    ct.scatter(x, i, ct.gather(x, i + 1))  # BUG: CTS202
+
+
+@ct.kernel
+def shift_into_another(x, y):
+    i = ct.bid(0) * 16 + ct.arange(16, dtype=ct.int32)
+    ct.scatter(y, i, ct.gather(x, i + 1))
+
+
+def test_shift(planted):
+    planted("shift_in_place", (4,), lambda: (floats(64),))
+    planted("shift_into_another", (4,), lambda: (floats(64), floats(64)))
+
+
+@ct.kernel
+def scatter_collisions(index, x, y):
+    ct.scatter(y, ct.load(index, (ct.bid(0),), (16,)), ct.load(x, (ct.bid(0),), (16,)))  # BUG: CTS201
+
+
+@ct.kernel
+def scatter_apart(index, x, y):
+    ct.scatter(y, ct.load(index, (ct.bid(0),), (16,)), ct.load(x, (ct.bid(0),), (16,)))
+
+
+def test_scatter(planted):
+    rng = np.random.default_rng(0)
+    planted("scatter_collisions", (4,), lambda: (rng.integers(0, 30, 64).astype(np.int32), floats(64), floats(64)))
+    planted("scatter_apart", (4,), lambda: (rng.permutation(64).astype(np.int32), floats(64), floats(64)))
+
+
+@ct.kernel
+def hand_off_relaxed(data, flag, out):
+    """A hand-off whose reader misses the acquire."""
+    if ct.bid(0) == 0:
+        ct.store(data, (0,), ct.full((16,), 7, ct.int32))
+        ct.atomic_xchg(flag, 0, 1, memory_order=ORDER.RELEASE)
+    else:
+        while ct.atomic_add(flag, 0, 0, memory_order=ORDER.RELAXED) == 0:
+            pass
+        ct.store(out, (0,), ct.load(data, (0,), (16,)))  # BUG: CTS202
+
+
+@ct.kernel
+def hand_off(data, flag, out):
+    if ct.bid(0) == 0:
+        ct.store(data, (0,), ct.full((16,), 7, ct.int32))
+        ct.atomic_xchg(flag, 0, 1, memory_order=ORDER.RELEASE)
+    else:
+        while ct.atomic_add(flag, 0, 0, memory_order=ORDER.ACQUIRE) == 0:
+            pass
+        ct.store(out, (0,), ct.load(data, (0,), (16,)))
+
+
+@pytest.mark.parametrize("name", ["hand_off_relaxed", "hand_off"])
+def test_hand_off(planted, name):
+    planted(name, (2,), lambda: (ints(16), ints(1), ints(16)))
+
+
+@ct.kernel
+def locked_sum(lock, total):
+    while ct.atomic_cas(lock, 0, 0, 1) == 1:
+        pass
+    ct.store(total, (0,), ct.load(total, (0,), (1,)) * 3 + ct.bid(0))
+    ct.atomic_xchg(lock, 0, 0)
+
+
+@ct.kernel
+def barrier(count, x, y):
+    b, n = ct.bid(0), ct.num_blocks(0)
+    ct.scatter(x, b, b * b + 1)
+    ct.atomic_add(count, 0, 1)
+    while ct.atomic_add(count, 0, 0) < n:
+        pass
+    ct.scatter(y, b, ct.gather(x, (b + n - 1) % n))
+
+
+def test_locks_and_barriers_order(planted):
+    planted("locked_sum", (5,), lambda: (ints(1), ints(1)))
+    planted("barrier", (7,), lambda: (ints(1), ints(7), ints(7)))
+
+
+@ct.kernel
+def same_value(y):
+    """Blocks that all store one value do no harm."""
+    ct.store(y, (0,), ct.full((16,), 3, ct.float32))
+
+
+def test_one_value_from_all(planted):
+    planted("same_value", (4,), lambda: (np.zeros(16, np.float32),))

@@ -1,0 +1,147 @@
+"""Undetermined values, and where they arrive."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cutile_sim.sanitize import SanitizeOptions
+
+ct = pytest.importorskip("cuda.tile")
+pytestmark = pytest.mark.cutile
+
+PAD = ct.PaddingMode
+
+
+def floats(n: int) -> np.ndarray:
+    return np.arange(1, n + 1, dtype=np.float32)
+
+
+@ct.kernel
+def mean_over_padding(x, y):
+    ct.store(y, (0,), ct.sum(ct.load(x, (0,), (32,))) / x.shape[0])  # BUG: CTS301
+
+
+@ct.kernel
+def mean_over_elements(x, y):
+    ct.store(y, (0,), ct.sum(ct.load(x, (0,), (32,), padding_mode=PAD.ZERO)) / x.shape[0])
+
+
+@pytest.mark.parametrize("name", ["mean_over_padding", "mean_over_elements"])
+def test_mean(planted, name):
+    planted(name, (1,), lambda: (floats(20), floats(1)))
+
+
+@ct.kernel
+def masked_by_zero(x, y):
+    """Garbage times zero is no zero: it may be NaN."""
+    t = ct.load(x, (0,), (32,))
+    inside = ct.arange(32, dtype=ct.int32) < x.shape[0]
+    ct.store(y, (0,), t * inside.astype(ct.float32))  # BUG: CTS301
+
+
+@ct.kernel
+def masked_by_where(x, y):
+    t = ct.load(x, (0,), (32,))
+    inside = ct.arange(32, dtype=ct.int32) < x.shape[0]
+    ct.store(y, (0,), ct.where(inside, t, 0.0))
+
+
+@pytest.mark.parametrize("name", ["masked_by_zero", "masked_by_where"])
+def test_masked_lanes(planted, name):
+    planted(name, (1,), lambda: (floats(20), floats(32)))
+
+
+@ct.kernel
+def branch_on_padding(x, y):
+    if ct.max(ct.load(x, (ct.bid(0),), (16,))) > 100:  # BUG: CTS302
+        ct.store(y, (ct.bid(0),), ct.full((16,), 1, ct.float32))
+    else:
+        ct.store(y, (ct.bid(0),), ct.full((16,), 2, ct.float32))
+
+
+@ct.kernel
+def branch_on_elements(x, y):
+    if ct.max(ct.load(x, (ct.bid(0),), (16,), padding_mode=PAD.NEG_INF)) > 100:
+        ct.store(y, (ct.bid(0),), ct.full((16,), 1, ct.float32))
+    else:
+        ct.store(y, (ct.bid(0),), ct.full((16,), 2, ct.float32))
+
+
+@pytest.mark.parametrize("name", ["branch_on_padding", "branch_on_elements"])
+def test_branch(planted, name):
+    planted(name, (3,), lambda: (floats(40), floats(48)))
+
+
+@ct.kernel
+def index_of_padding(index, x, y):
+    i = ct.load(index, (0,), (32,))
+    ct.store(y, (0,), ct.gather(x, i))  # BUG: CTS303
+
+
+@ct.kernel
+def index_of_elements(index, x, y):
+    i = ct.load(index, (0,), (32,), padding_mode=PAD.ZERO)
+    ct.store(y, (0,), ct.gather(x, i))
+
+
+@pytest.mark.parametrize("name", ["index_of_padding", "index_of_elements"])
+def test_index(planted, name):
+    def make():
+        return np.arange(20, dtype=np.int32), floats(32), floats(32)
+
+    if name == "index_of_padding":
+        found = {f.id for f in _found(index_of_padding, make())}
+        assert "CTS303" in found
+    else:
+        planted(name, (1,), make)
+
+
+def _found(kernel, args):
+    from cutile_sim import simulate
+
+    return simulate(kernel, (1,), *args, sanitize=True, echo=False).findings
+
+
+@ct.kernel
+def product_with_padding(a, b, c):
+    t = ct.mma(ct.load(a, (0, 0), (16, 32)), ct.load(b, (0, 0), (32, 16)), ct.zeros((16, 16), ct.float32))
+    ct.store(c, (0, 0), t)  # BUG: CTS301
+
+
+@ct.kernel
+def product_of_elements(a, b, c):
+    x, y = ct.load(a, (0, 0), (16, 32), padding_mode=PAD.ZERO), ct.load(b, (0, 0), (32, 16), padding_mode=PAD.ZERO)
+    ct.store(c, (0, 0), ct.mma(x, y, ct.zeros((16, 16), ct.float32)))
+
+
+@pytest.mark.parametrize("name", ["product_with_padding", "product_of_elements"])
+def test_matrix_product(planted, name):
+    planted(name, (1,), lambda: (np.ones((16, 20), np.float32), np.ones((20, 16), np.float32), np.zeros((16, 16), "f")))
+
+
+@ct.kernel
+def rows_of_padding(a, c):
+    """Rows that no array has stay where they are: what is cut off at the store does not count."""
+    t = ct.load(a, (ct.bid(0), 0), (16, 16))
+    ct.store(c, (ct.bid(0), 0), t / ct.sum(t, axis=1, keepdims=True))
+
+
+def test_what_is_cut_off_does_not_count(planted):
+    planted("rows_of_padding", (2,), lambda: (np.ones((20, 16), np.float32), np.zeros((20, 16), np.float32)))
+
+
+@ct.kernel
+def adds_to_output(x, y):
+    ct.store(y, (0,), ct.load(y, (0,), (16,)) + ct.load(x, (0,), (16,)))  # BUG: CTS301
+
+
+@ct.kernel
+def sets_output(x, y):
+    ct.store(y, (0,), ct.load(x, (0,), (16,)))
+    ct.store(y, (0,), ct.load(y, (0,), (16,)) + ct.load(x, (0,), (16,)))
+
+
+@pytest.mark.parametrize("name", ["adds_to_output", "sets_output"])
+def test_uninitialised_array(planted, name):
+    planted(name, (1,), lambda: (floats(16), floats(16)), sanitize=SanitizeOptions(uninitialised=("y",)))
