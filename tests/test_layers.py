@@ -26,6 +26,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "cutile_sim.engine",
         "cutile_sim.memory",
         "cutile_sim.frontend",
+        "cutile_sim.ops.mma_float8",
         "cutile_sim.dtypes",
     ),
     "cutile_sim.api": (

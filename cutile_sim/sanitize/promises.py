@@ -11,6 +11,7 @@ from cutile_sim.optable.encoding import IntegerOverflow
 from cutile_sim.sanitize.watch import BATCH_AXES, Check, Handler, Watch, first_position
 from cutile_sim.tileir.attributes import Bounded, DivBy, SameElements
 from cutile_sim.tileir.core import Op, Value
+from cutile_sim.tileir.types import TensorViewType
 
 _THROUGH = frozenset(
     ("addi", "subi", "muli", "exti", "reshape", "broadcast", "permute", "cat", "select", "assume", "extract")
@@ -60,7 +61,7 @@ class Promises(Check):
         else:
             assert isinstance(predicate, SameElements)
             bad, promise = _not_same(value, predicate), f"the same in runs of {predicate.values}"
-        if bad.any():
+        if bad.any() and not self._is_idle_stride(op.results[0], slots):
             at = first_position(bad)
             self.watch.report(
                 "CTS401",
@@ -71,6 +72,39 @@ class Promises(Check):
                 lane=at[BATCH_AXES:],
                 count=int(np.count_nonzero(bad)),
             )
+
+    def _is_idle_stride(self, value: Value, slots: list[Any]) -> bool:
+        """Whether a value is nothing but the stride of a dimension of one element, which no address depends on."""
+        users = self.watch.users.get(value, [])
+        for user in users:
+            if user.name == "assume":
+                if not self._is_idle_stride(user.results[0], slots):
+                    return False
+            elif user.name != "make_tensor_view" or not self._has_one_element_along(user, value, slots):
+                return False
+        return bool(users)
+
+    def _has_one_element_along(self, op: Op, stride: Value, slots: list[Any]) -> bool:
+        kind = op.results[0].type
+        strides, shape = op.operands["dynamic_strides"], op.operands["dynamic_shape"]
+        assert isinstance(kind, TensorViewType) and isinstance(strides, tuple) and isinstance(shape, tuple)
+        free = [d for d, n in enumerate(kind.strides) if n is None]
+        lengths = [d for d, n in enumerate(kind.shape) if n is None]
+        for d, value in zip(free, strides, strict=True):
+            if value is not stride:
+                continue
+            length: Any = kind.shape[d]
+            if length is None:
+                known = slots[self._unassumed(shape[lengths.index(d)]).index]
+                length = int(known.max()) if isinstance(known, np.ndarray) else None
+            if length is None or length > 1:
+                return False
+        return stride not in shape and op.operands["base"] is not stride
+
+    def _unassumed(self, value: Value) -> Value:
+        while (maker := self.watch.makers.get(value)) is not None and maker.name == "assume":
+            value = maker.inputs[0]
+        return value
 
     def _promised(self, op: Op, slots: list[Any], cx: Context) -> None:
         overflow = op.attributes["overflow"]

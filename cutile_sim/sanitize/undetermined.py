@@ -106,6 +106,8 @@ class Undetermined(Check):
             lanes = counting(place, None)
             assert lanes is not None
             if not lanes.all():
+                if op.attributes["inbounds"] and any(op.attributes["inbounds"]):
+                    bits = PADDED  # such lanes were found by `Bounds` already
                 shadow = np.where(lanes, np.uint8(0), bits)
                 if bits & UNDETERMINED:
                     self._begin(op, slots[view.index], ~lanes)

@@ -84,13 +84,13 @@ class Watch:
         details: dict[str, Any] | None = None,
     ) -> None:
         """Note a finding: the first of each id, line and array is kept, the others are counted."""
-        location = op.location if op is not None else None
+        location = users_line(op.location) if op is not None else None
         key = (id, location or op, array)
         known = self._findings.get(key)
         if known is not None:
             self._findings[key] = replace(known, count=known.count + count)
             return
-        places = tuple((word, place) for word, place in related if place is not None)
+        places = tuple((word, at) for word, place in related if (at := users_line(place)) is not None)
         at = tuple(int(i) for i in lane) or None
         self._findings[key] = Finding(
             id, severity, message, location, block, at, array, index, places, count, details or {}
@@ -98,7 +98,7 @@ class Watch:
 
     def is_known(self, id: str, op: Op, array: str | None = None) -> bool:
         """Whether there is such a finding already."""
-        return (id, op.location or op, array) in self._findings
+        return (id, users_line(op.location) or op, array) in self._findings
 
     def findings(self) -> tuple[Finding, ...]:
         """All findings: errors first, then by line."""
@@ -217,6 +217,14 @@ def _note_origins(op: Op, origins: dict[Value, list[Value]]) -> None:
 
 def _ends(op: Op) -> bool:
     return op.name in ("yield", "continue", "break")
+
+
+def users_line(location: Location | None) -> Location | None:
+    """The innermost place that is not within cuTile's own library, where there is one."""
+    for at in location.chain() if location is not None else ():
+        if "/cuda/tile/" not in at.file.replace("\\", "/"):
+            return at
+    return location
 
 
 def first_position(bad: np.ndarray) -> tuple[int, ...]:
