@@ -163,9 +163,7 @@ def gather(size: int, tile: int) -> Problem:
 def histogram(size: int, bins: int, tile: int) -> Problem:
     x = np.random.default_rng(14).integers(0, bins, size, dtype=np.int32)
     args = (x, np.zeros(bins, np.int32), tile)
-    return Problem(
-        count_bins, (-(-size // tile),), args, lambda: {1: np.bincount(x, minlength=bins)}, accumulates=(1,)
-    )
+    return Problem(count_bins, (-(-size // tile),), args, lambda: {1: np.bincount(x, minlength=bins)}, accumulates=(1,))
 
 
 BFLOAT16 = ml_dtypes.bfloat16

@@ -233,13 +233,11 @@ def moe_routing(tokens: int, experts: int) -> Problem:
     logits = normal(36, (tokens, experts))
 
     def numpy() -> Outputs:
-        left = logits.copy()
-        rows = np.arange(tokens)
-        first = left.argmax(axis=1)
-        best = left[rows, first]
-        left[rows, first] = -np.inf
+        numbers = np.arange(experts)
+        first = logits.argmax(axis=1)
+        left = np.where(numbers == first[:, None], np.float32(-np.inf), logits)
         second = left.argmax(axis=1)
-        share = 1 / (1 + np.exp(left[rows, second] - best))
+        share = 1 / (1 + np.exp(left.max(axis=1) - logits.max(axis=1)))
         chosen = np.stack([first, second], axis=1)
         return {
             1: chosen.astype(np.int32),
@@ -272,13 +270,13 @@ def top_k(rows: int, columns: int, k: int) -> Problem:
     x = normal(39, (rows, columns))
 
     def numpy() -> Outputs:
-        left = x.copy()
-        every = np.arange(rows)
+        left = x
+        numbers = np.arange(columns)
         values, places = np.empty((rows, k), np.float32), np.empty((rows, k), np.int32)
         for rank in range(k):
             place = left.argmax(axis=1)
-            places[:, rank], values[:, rank] = place, left[every, place]
-            left[every, place] = -np.inf
+            places[:, rank], values[:, rank] = place, left.max(axis=1)
+            left = np.where(numbers == place[:, None], np.float32(-np.inf), left)
         return {1: values, 2: places}
 
     args = (x, poisoned((rows, k), np.float32), poisoned((rows, k), np.int32), columns, k)

@@ -95,6 +95,8 @@ def simulate(
     step_limit: int = Limits.steps,
     time_limit: float | None = None,
     batch_blocks: int | None = None,
+    workers: int = 1,
+    executor: Any = None,
     echo: bool | TextIO = True,
     progress: Callable[[int], None] | None = None,
     observer: Observer | None = None,
@@ -116,6 +118,10 @@ def simulate(
         time_limit: Seconds after which the launch is stopped. None: never.
         batch_blocks: About how many blocks to run in step; the result does not depend on it. None: as many as fit the
             cache.
+        workers: How many threads share the batches; the result does not depend on it. It takes effect where blocks may
+            run in any order; else a warning in the result says why they may not.
+        executor: Runs the launch in `workers` parts on other processes or machines, where its blocks may run in any
+            order: a `concurrent.futures` executor or a Dask client. Each part gets a copy of the arrays.
         echo: Where the kernel's printed text goes: True is standard output, False nowhere.
         progress: Called with the number of finished blocks after each batch.
         observer: Sees every operation and access (`cutile_sim.engine.observer.Observer`); such a launch is slower.
@@ -137,6 +143,9 @@ def simulate(
     _check_positive("step_limit", step_limit)
     _check_positive("time_limit", time_limit)
     _check_positive("batch_blocks", batch_blocks)
+    _check_positive("workers", workers)
+    if executor is not None and (observer is not None or sanitize or progress is not None):
+        raise UsageError("a launch on an executor cannot be watched: leave out observer, sanitize and progress")
     args, warnings = _plain_numbers(args)
     sanitizer = _sanitizer(sanitize, observer)
     observer = sanitizer or observer
@@ -144,25 +153,42 @@ def simulate(
         from cutile_sim.frontend.bytecode import bind_entry
 
         function = entry_of(kernel)
-        program = program_of(kernel, function, watched=observer is not None)
+        module = kernel
         params = bind_entry(function, args)
     else:
         from cutile_sim.frontend.export import prepare_launch
 
         compiled, params = prepare_launch(kernel, args, arch=arch, bytecode_version=bytecode_version)
-        program = program_of(compiled.module, compiled.entry, watched=observer is not None)
+        module, function = compiled.module, compiled.entry
     stream = sys.stdout if echo is True else echo
+    limits = Limits(step_limit, time_limit)
     try:
-        result = launch(
-            program,
-            blocks,
-            params,
-            fill=fill,
-            limits=Limits(step_limit, time_limit),
-            batch_blocks=batch_blocks,
-            progress=progress,
-            observer=observer,
-        )
+        if executor is not None:
+            from cutile_sim.shards import launch_on
+
+            result = launch_on(
+                executor,
+                int(workers),
+                module,
+                function,
+                blocks,
+                params,
+                fill=fill,
+                limits=limits,
+                batch_blocks=batch_blocks,
+            )
+        else:
+            result = launch(
+                program_of(module, function, watched=observer is not None),
+                blocks,
+                params,
+                fill=fill,
+                limits=limits,
+                batch_blocks=batch_blocks,
+                workers=int(workers),
+                progress=progress,
+                observer=observer,
+            )
     except CutileSimError as error:
         if stream and error.printed:
             stream.write(error.printed)

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from cutile_sim.engine.batches import batch_shape, batches
+from cutile_sim.engine.batches import Box, batch_shape, batches
 from cutile_sim.engine.context import Context, Counts, Fill
 from cutile_sim.engine.machine import Limits, Machine
 from cutile_sim.engine.observer import Observer
 from cutile_sim.engine.plan import Plan, make_plan
+from cutile_sim.engine.workers import run_on_threads
 from cutile_sim.errors import CutileSimError, UsageError, VerifyError
 from cutile_sim.findings import Finding
 from cutile_sim.frontend.arrays import ArrayArg
@@ -23,10 +24,13 @@ from cutile_sim.frontend.params import LaunchParam, ListBuffer, PointerParam, Sc
 from cutile_sim.memory.heap import keep_freed_memory
 from cutile_sim.memory.space import AddressSpace, Allocation, Extent
 from cutile_sim.overlap import check_outputs
-from cutile_sim.tileir.core import Function, Global, Module
+from cutile_sim.tileir.core import Function, Global, Module, Op
 from cutile_sim.tileir.verify import verify
+from ir_passes.block_order import OrderReason, block_order
 from ir_passes.memory_roots import writable_parameters, written_parameters
 
+BATCHES_PER_WORKER = 2
+"""Into how many batches a launch is cut for each thread, if need be: so that all are busy to the end."""
 GRID_LIMITS = (2**31 - 1, 65535, 65535)
 """CUDA's largest grid along x, y, z."""
 
@@ -61,6 +65,7 @@ class Program:
 
     `watched` is the plan for launches that somebody watches, once there was one. `written` are the positions of the
     parameters that it certainly stores through, `writable` those it may store through, None where it may be any.
+    `order` is why its blocks must run in launch order, if they must.
     """
 
     name: str
@@ -70,6 +75,7 @@ class Program:
     writable: frozenset[int] | None
     globals: dict[str, np.ndarray] = field(default_factory=dict)
     watched: Plan | None = None
+    order: OrderReason | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
@@ -112,6 +118,7 @@ def program_of(module: Module, function: Function, *, watched: bool = False) -> 
                 written_parameters(function),
                 writable_parameters(function),
                 data,
+                order=block_order(function),
             )
         if watched and program.watched is None:
             program.watched = make_plan(function, observed=True)
@@ -149,8 +156,13 @@ def launch(
     batch_blocks: int | None = None,
     progress: Callable[[int], None] | None = None,
     observer: Observer | None = None,
+    workers: int = 1,
+    box: Box | None = None,
 ) -> LaunchResult:
-    """Run a program over a grid. With an observer, the program must have been made `watched`.
+    """Run a program over a grid, or a box of it. With an observer, the program must have been made `watched`.
+
+    More `workers` than one take effect where blocks may run in any order and nobody watches; else a warning says why
+    they do not.
 
     Raises KernelError subclasses for what the kernel does wrong; `printed` of the error holds what it had printed.
     """
@@ -173,39 +185,71 @@ def launch(
         )
     plan = program.plan if observer is None else program.watched
     assert plan is not None
-    cx = Context(space, grid, fill, observer=observer)
+    if workers > 1:
+        if observer is not None:
+            workers = 1
+        elif program.order is not None:
+            warnings.append(f"workers={workers} has no effect: {program.order.reason} ({_line(program.order.op)})")
+            workers = 1
+    first = Context(space, grid, fill, observer=observer)
     for name, data in program.globals.items():
-        cx.globals[name] = space.place(data, f"global {name}")
-    machine = Machine(plan, cx, limits)
-    shape = batch_shape(grid, plan.live_bytes, batch_blocks)
+        first.globals[name] = space.place(data, f"global {name}")
+    contexts = [first, *(Context(space, grid, fill, globals=first.globals) for _ in range(workers - 1))]
+    machines = [Machine(plan, cx, limits) for cx in contexts]
+    shape = batch_shape(
+        grid,
+        plan.live_bytes,
+        batch_blocks,
+        in_order=program.order is not None,
+        at_least=1 if workers == 1 else BATCHES_PER_WORKER * workers,
+    )
     try:
         with program.alone():
-            machine.run(values, batches(grid, shape), progress)
+            if workers == 1:
+                machines[0].run(values, batches(grid, shape, box), progress)
+            else:
+                _share_what_is_written(space, None if program.writable is None else may_be_written, named)
+                run_on_threads(machines, values, batches(grid, shape, box), progress)
     except CutileSimError as error:
-        error.printed = _text(cx)
+        error.printed = _text(contexts)
         raise
     written = dict.fromkeys(n for n, allocation, _ in named if allocation.written and n in may_be_written)
     return LaunchResult(
-        printed=_text(cx),
-        blocks=machine.finished_blocks,
-        operations=cx.counts.operations,
-        bytes_loaded=cx.counts.bytes_loaded,
-        bytes_stored=cx.counts.bytes_stored,
+        printed=_text(contexts),
+        blocks=sum(m.finished_blocks for m in machines),
+        operations=sum(cx.counts.operations for cx in contexts),
+        bytes_loaded=sum(cx.counts.bytes_loaded for cx in contexts),
+        bytes_stored=sum(cx.counts.bytes_stored for cx in contexts),
         written=tuple(written),
         warnings=tuple(warnings),
     )
 
 
-def _text(cx: Context) -> str:
-    return "".join(text for _, text in sorted(cx.printed, key=lambda item: item[0]))
+def _line(op: Op) -> str:
+    return op.name if op.location is None else f"{op.name} in line {op.location.line}"
+
+
+def _share_what_is_written(
+    space: AddressSpace, may_be_written: set[str] | None, named: list[tuple[str, Allocation, Extent]]
+) -> None:
+    """Let no thread hold a value that is a window of memory which another may write; None means any memory."""
+    unwritten = {a.address for n, a, _ in named if may_be_written is not None}
+    unwritten -= {a.address for n, a, _ in named if may_be_written is not None and n in may_be_written}
+    for allocation in space.allocations.values():
+        allocation.shared = allocation.shared or allocation.address not in unwritten
+
+
+def _text(contexts: Sequence[Context]) -> str:
+    printed = [item for cx in contexts for item in cx.printed]
+    return "".join(text for _, text in sorted(printed, key=lambda item: item[0]))
 
 
 def _value(space: AddressSpace, param: LaunchParam, named: list[tuple[str, Allocation, Extent]]) -> np.ndarray:
     """The value of one launch parameter: a scalar, the same for all blocks."""
     if isinstance(param, ScalarParam):
-        return np.full((1, 1, 1), param.value).astype(param.element.carrier)
+        return np.array(param.value).astype(param.element.carrier).reshape(1, 1, 1)
     if isinstance(param, PointerParam):
-        return np.full((1, 1, 1), map_array(space, param.array, named), np.int64)
+        return np.array(map_array(space, param.array, named), np.int64).reshape(1, 1, 1)
     assert isinstance(param, ListBuffer)
     words = [w if isinstance(w, int) else map_array(space, w, named) for w in param.words]
     buffer = np.array(words, np.int64)

@@ -16,6 +16,7 @@ from cutile_sim.tileir.core import Function
 PASSES: dict[str, str] = {
     "dataflow": "ir_passes.dataflow:dataflow_graph",
     "memory_roots": "ir_passes.memory_roots:memory_roots",
+    "block_order": "ir_passes.block_order:block_order",
     "block_dependence": "ir_passes.block_dependence:block_dependence",
     "grid_axes": "ir_passes.grid_axes:grid_axes",
 }

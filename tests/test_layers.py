@@ -32,9 +32,23 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "cutile_sim.api": (
         "cutile_sim.frontend",
         "cutile_sim.launch",
+        "cutile_sim.shards",
         "cutile_sim.engine",
         "cutile_sim.tileir",
         "cutile_sim.sanitize",
+    ),
+    # Launches on several processes: cuts a launch up, watches each part, and puts its results together.
+    "cutile_sim.shards": (
+        "cutile_sim.launch",
+        "cutile_sim.engine",
+        "cutile_sim.ops",
+        "cutile_sim.memory",
+        "cutile_sim.frontend.arrays",
+        "cutile_sim.frontend.params",
+        "cutile_sim.tileir",
+        "cutile_sim.optable",
+        "cutile_sim.dtypes",
+        "ir_passes",
     ),
     # Observers of the engine, not part of it.
     "cutile_sim.sanitize": (
@@ -46,10 +60,29 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "cutile_sim.dtypes",
     ),
     "cutile_sim.checker": (
+        "cutile_sim.proofs",
         "cutile_sim.frontend",
         "cutile_sim.tileir",
         "cutile_sim.tileiras",
         "cutile_sim.engine.plan",
+    ),
+    # Proves without running, and runs the blocks of a counterexample.
+    "cutile_sim.proofs": (
+        "cutile_sim.api",
+        "cutile_sim.replay",
+        "cutile_sim.launch",
+        "cutile_sim.frontend",
+        "cutile_sim.tileir",
+        "ir_passes",
+    ),
+    "cutile_sim.replay": (
+        "cutile_sim.launch",
+        "cutile_sim.sanitize.lanes",
+        "cutile_sim.engine",
+        "cutile_sim.memory",
+        "cutile_sim.frontend.params",
+        "cutile_sim.tileir",
+        "ir_passes",
     ),
     "cutile_sim.launch": (
         "cutile_sim.engine",
@@ -112,6 +145,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "cuda": ("cutile_sim.frontend", "cutile_sim.optable.generate"),
     "click": ("cutile_sim.cli",),
     "networkx": ("ir_passes",),
+    "z3": ("ir_passes.symbolic.smt",),
     "torch": ("cutile_sim.standin",),
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 from cutile_sim.engine.group import Group
 from ir_passes.grid_axes import ALL, X, Y, Z
 
-CACHE_BYTES = 4 << 20
+CACHE_BYTES = 6 << 20
 """What the live tiles of a batch should fit into."""
 SCALAR_BYTES = 64
 """What a block costs besides its tiles."""
@@ -18,12 +18,18 @@ MAX_BLOCKS = 1 << 16
 
 
 def batch_shape(
-    grid: tuple[int, int, int], live_bytes: Mapping[int, int], blocks: int | None = None
+    grid: tuple[int, int, int],
+    live_bytes: Mapping[int, int],
+    blocks: int | None = None,
+    *,
+    in_order: bool = False,
+    at_least: int = 1,
 ) -> tuple[int, int, int]:
     """Blocks along x, y, z of a batch whose tiles fit the cache, or of about `blocks` blocks: whole rows first.
 
     `live_bytes` are those of one block, by the axes that they depend on. The batch grows along whichever axis adds
-    least: blocks that share tiles of a matrix product's operands come together.
+    least: blocks that share tiles of a matrix product's operands come together. With `in_order` it grows by whole rows,
+    so that batch after batch keeps to launch order. There are `at_least` that many batches, if there are blocks enough.
     """
     if blocks is not None:
         x = min(grid[0], blocks)
@@ -40,27 +46,32 @@ def batch_shape(
             total += size
         return total
 
+    most = min(MAX_BLOCKS, max(1, grid[0] * grid[1] * grid[2] // at_least))
     shape = (1, 1, 1)
     while True:
         larger = [
             tuple(min(2 * n, grid[a]) if a == axis else n for a, n in enumerate(shape))
             for axis in range(3)
             if shape[axis] < grid[axis]
-        ]
+        ][: 1 if in_order else 3]
         best = min(larger, key=need, default=shape)
-        if best == shape or need(best) > CACHE_BYTES or best[0] * best[1] * best[2] > MAX_BLOCKS:
+        if best == shape or need(best) > CACHE_BYTES or best[0] * best[1] * best[2] > most:
             return shape
         shape = best[0], best[1], best[2]
 
 
-def batches(grid: tuple[int, int, int], shape: tuple[int, int, int]) -> Iterator[Group]:
-    """Box groups that cover the grid in launch order, without values yet."""
-    for z in range(0, grid[2], shape[2]):
-        for y in range(0, grid[1], shape[1]):
-            for x in range(0, grid[0], shape[0]):
+Box = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
+
+
+def batches(grid: tuple[int, int, int], shape: tuple[int, int, int], box: Box | None = None) -> Iterator[Group]:
+    """Box groups that cover the grid in launch order, without values yet; or a box of it, [begin, end) an axis."""
+    (x0, x1), (y0, y1), (z0, z1) = box or tuple((0, n) for n in grid)
+    for z in range(z0, z1, shape[2]):
+        for y in range(y0, y1, shape[1]):
+            for x in range(x0, x1, shape[0]):
                 ids = (
-                    np.arange(z, min(z + shape[2], grid[2]), dtype=np.int32).reshape(-1, 1, 1),
-                    np.arange(y, min(y + shape[1], grid[1]), dtype=np.int32).reshape(1, -1, 1),
-                    np.arange(x, min(x + shape[0], grid[0]), dtype=np.int32).reshape(1, 1, -1),
+                    np.arange(z, min(z + shape[2], z1), dtype=np.int32).reshape(-1, 1, 1),
+                    np.arange(y, min(y + shape[1], y1), dtype=np.int32).reshape(1, -1, 1),
+                    np.arange(x, min(x + shape[0], x1), dtype=np.int32).reshape(1, 1, -1),
                 )
                 yield Group(ids, True, [], 0, [])

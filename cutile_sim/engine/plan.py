@@ -141,7 +141,7 @@ class _Planner:
 
     def _note_sizes(self, values: Iterable[Value]) -> None:
         for value in values:
-            self.sizes[value.index] = tile_bytes(value)
+            self.sizes[value.index] = tile_bytes(value, self.makers.get(value))
 
     # Operations
 

@@ -189,6 +189,8 @@ def op_step(op: Op, uses: Uses, deferred: Op | None = None) -> Step:
     results = [v.index for v in op.results]
     single = len(results) == 1 and not op.spec.encoding.results_variadic
     simple = all(isinstance(v, Value) for v in operands) and single and not wants_cx
+    if simple and op.spec.effect == "pure" and not names and not body:
+        return _folded(function(), results[0])
     if simple:
         return _simple_step(function, [v.index for v in operands if isinstance(v, Value)], results[0])
     late = None if deferred is None else deferred.results[0]
@@ -277,6 +279,15 @@ def _fits(candidate: np.ndarray, other: np.ndarray) -> bool:
 
 def _covers(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
     return all(m in (n, 1) for n, m in zip(shape, other, strict=True))
+
+
+def _folded(value: Any, result: int) -> Step:
+    """A constant, made once a plan."""
+
+    def constant(slots: list[Any], cx: Any) -> None:
+        slots[result] = value
+
+    return constant
 
 
 def _simple_step(function: Callable[..., Any], sources: list[int], result: int) -> Step:

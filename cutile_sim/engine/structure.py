@@ -52,8 +52,12 @@ def reads_memory(region: Region) -> bool:
     return any(o.spec.effect in ("read", "read_write") for op in region.ops for o in op.walk())
 
 
-def tile_bytes(value: Value) -> int:
-    """Bytes the engine needs to carry a value of one block; 0 for what is not a tile."""
+WINDOW_SHARE = 4
+"""A loaded tile that needs no conversion is mostly a window of memory that is read once: it counts for so much less."""
+
+
+def tile_bytes(value: Value, maker: Op | None = None) -> int:
+    """Bytes the engine needs to carry a value of one block, made by `maker`; 0 for what is not a tile."""
     if not isinstance(value.type, TileType):
         return 0
     element = value.type.element
@@ -61,4 +65,6 @@ def tile_bytes(value: Value) -> int:
     count = 1
     for n in value.type.shape:
         count *= n
+    if maker is not None and maker.name == "load_view_tko" and isinstance(element, ElementType):
+        return count * item // (WINDOW_SHARE if element.storage == element.carrier else 1)
     return count * item

@@ -11,6 +11,8 @@ from cutile_sim.dtypes import ElementType
 from cutile_sim.errors import KernelError, MisalignedError, OutOfBoundsError, ReadOnlyError
 from cutile_sim.memory.space import SLOT_BITS, AddressSpace, Allocation
 
+_LONG_RUN = 64
+"""Fewer items are not worth a look at whether they are neighbours."""
 NEVER_SET = int.from_bytes(b"\x5a" * 8, "little")
 """An undetermined 64-bit integer, taken for an address."""
 
@@ -255,6 +257,17 @@ def parts(
         yield allocation, lanes, offsets[lanes] // size
 
 
+def _one_run(items: np.ndarray) -> slice | None:
+    """The items as a slice, where they are one run of neighbours in order: pointers to a row of an array."""
+    if items.size < _LONG_RUN:
+        return None
+    first = int(items.flat[0])
+    if int(items.flat[-1]) - first + 1 != items.size:
+        return None
+    flat = items.reshape(-1)
+    return slice(first, first + items.size) if (flat[1:] - flat[:-1] == 1).all() else None
+
+
 def gather(
     space: AddressSpace, where: np.ndarray | Places, element: ElementType, mask: np.ndarray | None
 ) -> np.ndarray:
@@ -264,7 +277,9 @@ def gather(
     """
     out: np.ndarray | None = None
     for allocation, lanes, items in parts(space, where, mask, element, "load"):
-        found = allocation.typed(element.storage).take(items)
+        memory = allocation.typed(element.storage)
+        row = _one_run(items)
+        found = memory.take(items) if row is None else memory[row].reshape(items.shape).copy()
         if lanes is None:
             return found
         if out is None:
@@ -293,7 +308,11 @@ def scatter(
     # The values may be a window of the memory that they go to: all are taken before any is written.
     values = [stored if lanes is None else stored[lanes] for _, lanes, _ in pieces]
     for (allocation, _, items), value in zip(pieces, values, strict=True):
-        allocation.typed(element.storage)[items] = value
+        row = _one_run(items)
+        if row is None:
+            allocation.typed(element.storage)[items] = value
+        else:
+            allocation.typed(element.storage)[row] = value.reshape(-1)
         count += items.size
     return count
 

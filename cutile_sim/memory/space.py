@@ -6,6 +6,7 @@ still names the array it started from, and finding an address's allocation is a 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -117,7 +118,7 @@ class HostMemory:
 
 
 class AddressSpace:
-    """The allocations of one launch, by slot.
+    """The allocations of one launch, by slot. `lock` is held during atomic updates.
 
     `tolerate`, where it is set, is told of faults (`memory.access.LaneFault`), the lanes at fault and an address of the
     first: these lanes are left out then, and the launch goes on.
@@ -127,6 +128,7 @@ class AddressSpace:
         self.allocations: dict[int, Allocation] = {}
         self._by_host: dict[tuple[int, int], Allocation] = {}
         self._next_slot = 1
+        self.lock = threading.Lock()
         self.tolerate: Callable[[Any, np.ndarray, int | None], None] | None = None
 
     def _place(self, data: np.ndarray, name: str, keepalive: object) -> Allocation:

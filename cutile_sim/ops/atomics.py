@@ -15,6 +15,7 @@ from cutile_sim.memory.space import Allocation
 from cutile_sim.ops.locate import Edge, Lanes, Window, locate
 from cutile_sim.ops.memory import pointee
 from cutile_sim.ops.registry import implements
+from cutile_sim.ops.whole_tiles import WholeTiles
 from cutile_sim.optable.encoding import AtomicRMWMode
 from cutile_sim.rounding import flush, round_to
 
@@ -166,7 +167,8 @@ def atomic_rmw_tko(
     for allocation, chosen, items in list(parts(cx.space, addresses, lanes, element, "atomic update")):
         check_written(allocation, items, element, addresses.shape, chosen)
         values = stored.flatten() if chosen is None else stored[chosen]
-        before = apply(allocation, items.ravel(), values, mode, element, used_results[0])
+        with cx.space.lock:
+            before = apply(allocation, items.ravel(), values, mode, element, used_results[0])
         cx.counts.bytes_loaded += items.size * element.size_bytes
         cx.counts.bytes_stored += items.size * element.size_bytes
         if before is not None:
@@ -234,13 +236,15 @@ def atomic_red_view_tko(
     element = view.tensor.element
     place = locate(cx.space, view, index, inbounds, "atomic update", batch=cx.group.shape)
     stored = np.broadcast_to(to_storage(value, element), cx.group.shape + value.shape[3:])
+    assert not isinstance(place, WholeTiles)
     lanes = _as_lanes(cx, place)
     if cx.observer is not None:
         cx.observer.updating(place, None, element, stored, cx)
     for allocation, chosen, items in parts(cx.space, lanes.addresses, lanes.valid, element, "atomic update"):
         check_written(allocation, items, element, lanes.addresses.shape, chosen)
         values = stored.flatten() if chosen is None else stored[chosen]
-        apply(allocation, items.ravel(), values, mode, element, wants_old=False)
+        with cx.space.lock:
+            apply(allocation, items.ravel(), values, mode, element, wants_old=False)
         cx.counts.bytes_loaded += items.size * element.size_bytes
         cx.counts.bytes_stored += items.size * element.size_bytes
 

@@ -119,8 +119,8 @@ def locate(
     """The place of the tiles at `index` (integer arrays [z, y, x]; one with a lane axis along a sparse dimension).
 
     `batch` are batch axes that the place must have even where no index depends on them: those of a stored value. The
-    rank of the index is the view's. `whole` allows `WholeTiles` as an answer. Raises LaneFault where `inbounds` promises that a dimension stays inside and it
-    does not.
+    rank of the index is the view's. `whole` allows `WholeTiles` as an answer. Raises LaneFault where `inbounds`
+    promises that a dimension stays inside and it does not.
     """
     index = tuple(_unsigned(i) for i in index)
     dims = _affine_dims(view, index)

@@ -32,9 +32,7 @@ def only_compares(op: Op) -> bool:
     region = op.regions[0]
     *steps, _ = region.ops
     known = {*region.arguments, *(v for o in steps for v in o.results)}
-    return len(region.arguments) == 4 and all(
-        o.name in _COMPARING and all(v in known for v in o.inputs) for o in steps
-    )
+    return len(region.arguments) == 4 and all(o.name in _COMPARING and all(v in known for v in o.inputs) for o in steps)
 
 
 def rule_of(evaluate: Evaluate, values: np.dtype, indices: np.dtype) -> Rule | None:

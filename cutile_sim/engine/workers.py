@@ -1,0 +1,97 @@
+"""Several threads on the batches of one launch. NumPy lets go of the interpreter while it computes.
+
+Each thread has a machine of its own over the same memory, and takes the next batch when it is through with one. Only
+for kernels whose blocks may run in any order (`ir_passes.block_order`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from cutile_sim.engine.blas import one_blas_thread
+from cutile_sim.engine.group import Group
+from cutile_sim.engine.machine import Machine
+
+
+class _Queue:
+    """The batches that are left, handed out in launch order."""
+
+    def __init__(self, batches: Iterator[Group]) -> None:
+        self.batches = batches
+        self.lock = threading.Lock()
+        self.taken = 0
+        self.stopped = False
+
+
+class _Worker:
+    """An iterator over the batches that one machine gets, which remembers what came of each."""
+
+    def __init__(self, queue: _Queue, machine: Machine) -> None:
+        self.queue = queue
+        self.machine = machine
+        self.batch = -1
+        self.printed_before: list[tuple[int, int]] = []
+        self.error: BaseException | None = None
+
+    def __iter__(self) -> _Worker:
+        return self
+
+    def __next__(self) -> Group:
+        queue = self.queue
+        with queue.lock:
+            if queue.stopped:
+                raise StopIteration
+            group = next(queue.batches)
+            self.batch = queue.taken
+            queue.taken += 1
+        self.printed_before.append((self.batch, len(self.machine.cx.printed)))
+        return group
+
+    def run(self, parameters: list[Any], progress: Callable[[int], None]) -> None:
+        try:
+            self.machine.run(parameters, self, progress)
+        except BaseException as error:
+            self.error = error
+            self.queue.stopped = True
+
+    def forget_after(self, batch: int) -> None:
+        """Drop what later batches have printed."""
+        length = next((n for b, n in self.printed_before if b > batch), None)
+        del self.machine.cx.printed[length if length is not None else len(self.machine.cx.printed) :]
+
+
+def run_on_threads(
+    machines: list[Machine],
+    parameters: list[Any],
+    batches: Iterator[Group],
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Run all batches to their end on as many threads as there are machines, the caller's among them.
+
+    Raises what `Machine.run` does: of several errors the one of the first batch, which is that of a run on one thread.
+    `progress` is called by one thread at a time.
+    """
+    queue = _Queue(batches)
+    workers = [_Worker(queue, machine) for machine in machines]
+
+    def note(_: int) -> None:
+        if progress is not None:
+            with queue.lock:
+                progress(sum(m.finished_blocks for m in machines))
+
+    threads = [threading.Thread(target=w.run, args=(parameters, note), daemon=True) for w in workers[1:]]
+    with one_blas_thread():
+        for thread in threads:
+            thread.start()
+        workers[0].run(parameters, note)
+        for thread in threads:
+            thread.join()
+    failed = [w for w in workers if w.error is not None]
+    if failed:
+        first = min(failed, key=lambda w: w.batch)
+        for worker in workers:
+            worker.forget_after(first.batch)
+        assert first.error is not None
+        raise first.error

@@ -1,0 +1,102 @@
+"""What an observer gets to see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cutile_sim import simulate
+from cutile_sim.engine.observer import Observer
+from cutile_sim.errors import BudgetExceededError
+from cutile_sim.memory.access import LaneFault
+
+ct = pytest.importorskip("cuda.tile")
+pytestmark = pytest.mark.cutile
+
+
+EVENTS = {"started", "before", "after", "moved", "branched", "loaded", "storing", "updating", "finished", "stalled"}
+
+
+class Diary(Observer):
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def __getattribute__(self, name: str) -> Any:
+        known = {
+            "started",
+            "before",
+            "after",
+            "moved",
+            "branched",
+            "loaded",
+            "storing",
+            "updating",
+            "finished",
+            "stalled",
+        }
+        if name in known:
+            return lambda *args: self.told.append(name)
+        return super().__getattribute__(name)
+
+
+@ct.kernel
+def adds(x, y, n):
+    i = ct.bid(0)
+    t = ct.load(x, (i,), (16,))
+    for _ in range(n):
+        t = t + 1
+    ct.store(y, (i,), t)
+
+
+@ct.kernel
+def waits(flag):
+    while ct.atomic_add(flag, 0, 0) == 0:
+        pass
+
+
+@ct.kernel
+def gathers(x, y):
+    i = ct.arange(16, dtype=ct.int32)
+    ct.store(y, (0,), ct.gather(x, i, check_bounds=False))
+
+
+def test_order_of_events() -> None:
+    diary = Diary()
+    x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    simulate(adds, 2, x, y, 3, observer=diary)
+    told = diary.told
+    assert told[0] == "started" and told[-1] == "finished"
+    assert told.count("before") == told.count("after") and told.index("loaded") < told.index("storing")
+    assert told.count("branched") == 4 and told.count("moved") == 5 and "stalled" not in told
+    np.testing.assert_array_equal(y, x + 3)
+
+
+def test_is_told_that_only_waiting_blocks_are_left() -> None:
+    diary = Diary()
+    with pytest.raises(BudgetExceededError):
+        simulate(waits, 2, np.zeros(1, np.int32), observer=diary, step_limit=200)
+    assert diary.told.count("stalled") > 3 and "finished" not in diary.told
+
+
+class Tolerant(Observer):
+    """Lets lanes at fault be left out."""
+
+    def __init__(self) -> None:
+        self.faults: list[tuple[LaneFault, int]] = []
+
+    def started(self, plan: Any, cx: Any) -> None:
+        cx.space.tolerate = lambda fault, bad, address: self.faults.append((fault, int(bad.sum())))
+
+
+def test_faults_may_be_tolerated() -> None:
+    x, y = np.arange(10, dtype=np.float32), np.full(16, -1, np.float32)
+    observer = Tolerant()
+    simulate(gathers, 1, x, y, observer=observer)
+    ((fault, count),) = observer.faults
+    assert count == 6 and fault.position == (0, 0, 0, 10) and "outside memory" in fault.reason
+    np.testing.assert_array_equal(y[:10], x)
+    assert not y[10:].any()
