@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cutile_sim.errors import UnsupportedError
 from cutile_sim.findings import Finding
 from cutile_sim.frontend.diagnostics import compile_error_location
-from cutile_sim.tileir.core import Location, Module
+from cutile_sim.tileir.core import Module
 from cutile_sim.tileir.verify import verify
+
+if TYPE_CHECKING:
+    from cutile_sim.proofs import ProofReport
+
 
 @dataclass(frozen=True)
 class CheckReport:
@@ -19,19 +23,30 @@ class CheckReport:
     Attributes:
         findings: What is wrong, in program order; empty for a kernel that is fine.
         notes: What was done, and what could not be done and why.
+        proofs: What was proved for all blocks, where a grid was given.
     """
 
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
+    proofs: ProofReport | None = None
 
     @property
     def ok(self) -> bool:
-        """Whether there is no error among the findings."""
-        return all(finding.severity != "error" for finding in self.findings)
+        """Whether there is no error among the findings, and no warning among those of the proofs."""
+        proved = self.proofs.findings if self.proofs is not None else ()
+        return all(f.severity != "error" for f in self.findings) and all(f.severity == "note" for f in proved)
 
 
-def check(kernel: Any, *args: Any, arch: str | None = None, tileiras: str = "auto") -> CheckReport:
-    """Compile and verify a kernel for its arguments, without running it.
+def check(
+    kernel: Any,
+    *args: Any,
+    arch: str | None = None,
+    tileiras: str = "auto",
+    grid: Any = None,
+    sizes: Mapping[str, Any] | None = None,
+    multiples: Mapping[str, int] | None = None,
+) -> CheckReport:
+    """Compile and verify a kernel for its arguments, without running it; with a grid, prove what it does with them.
 
     Args:
         kernel: A `@ct.kernel`, a module decoded by `load`, or the bytes of a `.tileirbc` file.
@@ -39,6 +54,7 @@ def check(kernel: Any, *args: Any, arch: str | None = None, tileiras: str = "aut
         arch: The GPU to compile for, such as "sm_90". None: any GPU.
         tileiras: "auto" also compiles for `arch` with NVIDIA's tileiras where it is installed; "never" does not; else
             the path of the program.
+        grid, sizes, multiples: As for `cutile_sim.proofs.prove_launch`, which is called where there is a grid.
 
     Raises:
         UsageError: The arguments do not fit the kernel; or there is no such `arch`.
@@ -67,7 +83,14 @@ def check(kernel: Any, *args: Any, arch: str | None = None, tileiras: str = "aut
     if not findings:
         notes.extend(_limits(module))
         findings.extend(_ask_tileiras(bytecode, arch, tileiras, notes))
-    return CheckReport(tuple(findings), tuple(notes))
+    proofs = None
+    if grid is not None and all(f.severity != "error" for f in findings):
+        from cutile_sim.proofs import prove_launch
+
+        source = module if isinstance(kernel, bytes) else kernel
+        proofs = prove_launch(source, grid, *args, sizes=sizes, multiples=multiples, arch=arch)
+        findings.extend(proofs.findings)
+    return CheckReport(tuple(findings), tuple(notes), proofs)
 
 
 def compile_finding(error: Exception) -> Finding:

@@ -12,8 +12,9 @@ import click
 from cutile_sim.checker import CheckReport
 from cutile_sim.checker import check as check_kernel
 from cutile_sim.cli.output import FINDINGS, USAGE, json_option, nearest, print_json
+from cutile_sim.cli.proving import Wanted, print_proofs, proof_fields, proof_options, wanted
 from cutile_sim.cli.specs import split_argument
-from cutile_sim.cli.targets import MissingArgumentsError, Target, argument_options, open_all
+from cutile_sim.cli.targets import Arguments, MissingArgumentsError, Target, argument_options, open_all
 from cutile_sim.errors import UsageError
 
 
@@ -32,11 +33,23 @@ class _Outcome:
 @click.option(
     "--arch", metavar="GPU", help="Compile for this GPU, such as sm_90; with tileiras too where it is installed."
 )
+@proof_options
 @json_option
-def check(files: tuple[str, ...], specs: tuple[str, ...], seed: int, arch: str | None, as_json: bool) -> None:
+def check(
+    files: tuple[str, ...],
+    specs: tuple[str, ...],
+    seed: int,
+    arch: str | None,
+    grid_text: str | None,
+    prove: bool,
+    sizes: tuple[str, ...],
+    multiples: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Compile and verify without running.
 
-    Takes all kernels of the files.
+    Takes all kernels of the files. With --grid or --prove it also proves, for all blocks at once, that accesses stay
+    inside their arrays, that blocks do not store to one element, and more.
     Arguments come from inputs_KERNEL() or inputs() in the file and from --arg. A kernel that gets none cannot be
     compiled: it is reported as not checked. Exit code 1 if anything is wrong, 2 if in one of the files no kernel could
     be checked.
@@ -44,10 +57,13 @@ def check(files: tuple[str, ...], specs: tuple[str, ...], seed: int, arch: str |
     \b
     Example:
       cutile-sim check examples/*.py --arch sm_90
+      cutile-sim check examples/matmul.py --prove
+      cutile-sim check examples/matmul.py --grid 'cdiv(M,64),cdiv(N,64)' --size a=M,K --size b=K,N --size c=M,N
     """
     groups = [open_all(file) for file in files]
     _refuse_unused(specs, [target for group in groups for target in group])
-    outcomes = [[_check_one(target, specs, seed, arch) for target in group] for group in groups]
+    proofs = wanted(grid_text, prove, sizes, multiples)
+    outcomes = [[_check_one(target, specs, seed, arch, proofs) for target in group] for group in groups]
     flat = [outcome for group in outcomes for outcome in group]
     if as_json:
         print_json({"kernels": [_fields(outcome) for outcome in flat]})
@@ -59,16 +75,35 @@ def check(files: tuple[str, ...], specs: tuple[str, ...], seed: int, arch: str |
         raise click.exceptions.Exit(USAGE)
 
 
-def _check_one(target: Target, specs: Sequence[str], seed: int, arch: str | None) -> _Outcome:
+def _check_one(target: Target, specs: Sequence[str], seed: int, arch: str | None, proofs: Wanted | None) -> _Outcome:
     names = target.parameter_names
     if names is None:
+        if proofs is not None:
+            given = target.arguments(specs, seed)
+            return _Outcome(target, _with_proofs(target, given, arch, proofs))
         content = Path(target.label.partition("::")[0]).read_bytes()
         return _Outcome(target, check_kernel(content, arch=arch))
     try:
         given = target.arguments([spec for spec in specs if split_argument(spec)[0] in names], seed)
     except MissingArgumentsError as error:
         return _Outcome(target, None, error.reason)
-    return _Outcome(target, check_kernel(target.kernel, *given.values.values(), arch=arch))
+    return _Outcome(target, _with_proofs(target, given, arch, proofs))
+
+
+def _with_proofs(target: Target, given: Arguments, arch: str | None, proofs: Wanted | None) -> CheckReport:
+    if proofs is None:
+        return check_kernel(target.kernel, *given.values.values(), arch=arch)
+    grid = given.grid if proofs.grid is None else proofs.grid
+    if grid is None:
+        raise UsageError(f"{target.label}: proofs need a grid: give --grid, or a grid in the dict of inputs()")
+    return check_kernel(
+        target.kernel,
+        *given.values.values(),
+        arch=arch,
+        grid=grid,
+        sizes=proofs.sizes,
+        multiples=proofs.multiples,
+    )
 
 
 def _refuse_unused(specs: Sequence[str], targets: Sequence[Target]) -> None:
@@ -91,6 +126,8 @@ def _print(outcomes: Sequence[_Outcome]) -> None:
             click.echo(str(finding))
         for note in report.notes:
             click.echo(f"  {note}")
+        if report.proofs is not None:
+            print_proofs(report.proofs)
     checked = [outcome.report for outcome in outcomes if outcome.report is not None]
     bad = sum(not report.ok for report in checked)
     click.echo(f"{len(checked)} checked, {bad} with findings, {len(outcomes) - len(checked)} not checked")
@@ -105,4 +142,5 @@ def _fields(outcome: _Outcome) -> dict[str, Any]:
         "ok": report.ok if report is not None else None,
         "findings": [f.to_json() for f in (report.findings if report is not None else ())],
         "notes": list(report.notes) if report is not None else [],
+        "proofs": list(proof_fields(report.proofs)) if report is not None and report.proofs is not None else None,
     }

@@ -6,19 +6,21 @@ import math
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 import numpy as np
 
 from cutile_sim.api import FILLS, simulate
+from cutile_sim.cli.findings import Report, findings_options, report
 from cutile_sim.cli.output import FINDINGS, json_option, nearest, print_json
 from cutile_sim.cli.specs import make_arguments
 from cutile_sim.cli.targets import Target, argument_options, open_one
 from cutile_sim.cli.written import Comparison, compare, expect_writable, host_array, named_arrays, save, summarize
 from cutile_sim.engine.machine import Limits
-from cutile_sim.errors import UsageError
+from cutile_sim.errors import KernelError, UsageError
 from cutile_sim.launch import LaunchResult, check_grid
+from cutile_sim.sanitize import CHECK_NAMES, DEFAULT_CHECKS, SanitizeOptions
 
 SHOW_PROGRESS_AFTER_SECONDS = 1.0
 
@@ -55,6 +57,11 @@ def parse_grid(text: str) -> tuple[int, int, int]:
 )
 @click.option("--rtol", type=click.FloatRange(0), default=0.0, help="Relative tolerance of --expect.  [default: 0]")
 @click.option("--atol", type=click.FloatRange(0), default=0.0, help="Absolute tolerance of --expect.  [default: 0]")
+@click.option("--sanitize", is_flag=True, help="Look for mistakes that a GPU hides; exit 1 if there are any.")
+@click.option("--checks", metavar="NAME,...", help=f"What --sanitize looks for, out of {', '.join(CHECK_NAMES)}.")
+@click.option("--uninitialised", multiple=True, metavar="NAME", help="An array whose contents mean nothing yet.")
+@click.option("--output", "outputs", multiple=True, metavar="NAME", help="An array that must be written whole.")
+@findings_options
 @json_option
 def run(
     target: str,
@@ -70,6 +77,13 @@ def run(
     expected: tuple[str, ...],
     rtol: float,
     atol: float,
+    sanitize: bool,
+    checks: str | None,
+    uninitialised: tuple[str, ...],
+    outputs: tuple[str, ...],
+    sarif_path: str | None,
+    baseline: str | None,
+    write_baseline: str | None,
     as_json: bool,
 ) -> None:
     """Run a kernel and show what it wrote.
@@ -98,6 +112,8 @@ def run(
     grid = check_grid(arguments.grid) if grid_text is None else parse_grid(grid_text)
     arrays = {name: host_array(name, value) for name, value in named_arrays(arguments.values).items()}
     wanted = _expectations(expected, arrays, seed)
+    needing = (checks, sarif_path, baseline, write_baseline)
+    options = _sanitize_options(sanitize, arrays, checks, uninitialised, outputs, needing)
     kernel.compile(arguments, arch)  # so that the time below is that of the run
     progress = _Progress(math.prod(grid))
     started = time.perf_counter()
@@ -113,7 +129,12 @@ def run(
             batch_blocks=batch_blocks,
             echo=not as_json,
             progress=progress.update,
+            sanitize=options if options is not None else False,
         )
+    except KernelError as error:
+        if options is None or not error.findings:
+            raise
+        _stopped(error, report(error.findings, sarif_path, baseline, write_baseline), as_json)
     finally:
         progress.close()
     seconds = time.perf_counter() - started
@@ -122,12 +143,48 @@ def run(
         save(save_path, written)
     comparisons = [compare(name, arrays[name], value, rtol, atol) for name, value in wanted.items()]
     failure = kernel.run_check(arguments.values)
+    found = report(result.findings, sarif_path, baseline, write_baseline) if options is not None else None
     if as_json:
-        print_json(_fields(kernel, grid, result, seconds, written, comparisons, failure))
+        fields = _fields(kernel, grid, result, seconds, written, comparisons, failure)
+        if found is not None:
+            fields["findings"] = [f.to_json() for f in found.new]
+            fields["findings_in_baseline"] = found.known
+        print_json(fields)
     else:
+        if found is not None:
+            found.print()
         _print(grid, result, seconds, written, comparisons, failure)
-    if failure or any(c.problem for c in comparisons):
+    if failure or any(c.problem for c in comparisons) or (found is not None and found.is_bad):
         raise click.exceptions.Exit(FINDINGS)
+
+
+def _sanitize_options(
+    sanitize: bool,
+    arrays: Mapping[str, np.ndarray],
+    checks: str | None,
+    uninitialised: tuple[str, ...],
+    outputs: tuple[str, ...],
+    needing: tuple[str | None, ...],
+) -> SanitizeOptions | None:
+    """What to look for, None for nothing. Raises UsageError for options that would have no effect."""
+    if not sanitize:
+        if uninitialised or outputs or any(n is not None for n in needing):
+            raise UsageError("--checks, --uninitialised, --output, --sarif and the baseline options need --sanitize")
+        return None
+    for name in (*uninitialised, *outputs):
+        if name not in arrays:
+            raise UsageError(f"there is no array {name!r}{nearest(name, arrays)}")
+    names = DEFAULT_CHECKS if checks is None else tuple(name.strip() for name in checks.split(","))
+    return SanitizeOptions(names, uninitialised, outputs)
+
+
+def _stopped(error: KernelError, found: Report, as_json: bool) -> NoReturn:
+    """Show what was found in a launch that did not end."""
+    if as_json:
+        print_json({"error": error.reason, "printed": error.printed, "findings": [f.to_json() for f in found.new]})
+    else:
+        found.print()
+    raise click.exceptions.Exit(FINDINGS)
 
 
 def _expectations(texts: tuple[str, ...], arrays: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:

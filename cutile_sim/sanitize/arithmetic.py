@@ -22,7 +22,8 @@ class Arithmetic(Check):
     """CTS501: integer division by zero. CTS502: the minimum over -1. CTS503: a shift by the width or more. CTS504: a
     float beyond the range of an integer.
 
-    Marks such lanes after `Undetermined` has gone by, which then reports those that reach a store, a branch, an address or a print.
+    Marks such lanes after `Undetermined` has gone by, which then reports those that reach a store, a branch, an address
+    or a print.
     """
 
     name = "arithmetic"

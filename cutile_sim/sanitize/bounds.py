@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from cutile_sim.errors import KernelError, MisalignedError
-from cutile_sim.memory.access import LaneFault
+from cutile_sim.memory.access import NEVER_SET, LaneFault
 from cutile_sim.sanitize.watch import Check, Watch
 
 
 class Bounds(Check):
-    """CTS101: an access outside its array. CTS102: a tile index whose bounds check was turned off. CTS103: misaligned."""
+    """CTS101: an access outside its array. CTS102: a tile outside, whose bounds check was turned off. CTS103: one
+    that is not aligned.
+    """
 
     name = "bounds"
 
@@ -21,6 +23,8 @@ class Bounds(Check):
     def _note(self, fault: LaneFault, bad: np.ndarray, address: int | None) -> None:
         """A fault that the engine would stop at; its lanes `bad` are left out instead."""
         watch = self.watch
+        if address == NEVER_SET and "undetermined" in watch.options.checks:
+            return  # found as an undetermined address
         watch.report(
             self._id_of(fault.error_class, address),
             "error",

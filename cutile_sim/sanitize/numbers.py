@@ -1,4 +1,4 @@
-"""Numbers that go wrong: the first NaN or infinity, saturation, digits lost in sums."""
+"""Numbers that go wrong: the first NaN or infinity, and saturation."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from cutile_sim.dtypes import ElementType, to_carrier
+from cutile_sim.dtypes import F16, ElementType, to_carrier
 from cutile_sim.engine.context import Context
 from cutile_sim.engine.group import UNSET
 from cutile_sim.sanitize.lanes import counting
 from cutile_sim.sanitize.shadows import is_float
 from cutile_sim.sanitize.watch import BATCH_AXES, Check, Handler, Watch, first_position
 from cutile_sim.tileir.core import Op, Value
+from cutile_sim.tileir.types import TileType
 
 NAN, INFINITE = 16, 32
 _QUIET = frozenset(
@@ -25,7 +26,7 @@ _VALUE = {"store_view_tko": "tile", "store_ptr_tko": "value", "atomic_rmw_tko": 
 
 class Numbers(Check):
     """CTS601: a NaN is born of numbers and stored. CTS602: the same of an infinity. CTS603: a number saturates in a
-    float type of 8 bits. CTS604 (on request): the line that loses most of its digits.
+    float type of 8 bits.
     """
 
     name = "numbers"
@@ -34,7 +35,6 @@ class Numbers(Check):
         super().__init__(watch)
         self.any = False
         self.done: set[Op] = set()
-        self.losses: dict[Op, tuple[float, tuple[int, ...]]] = {}
 
     def after_of(self, op: Op) -> Handler | None:
         if not op.results or not is_float(op.results[0]) or op.spec.effect != "pure":
@@ -44,9 +44,9 @@ class Numbers(Check):
             if isinstance(target, ElementType) and target.width_bits <= 8:
                 return self._narrowed
             source = op.inputs[0].type.element  # type: ignore[union-attr]
-            if isinstance(source, ElementType) and isinstance(target, ElementType):
-                if target.width_bits >= source.width_bits and target.name != "f16":
-                    return None
+            assert isinstance(source, ElementType) and isinstance(target, ElementType)
+            if target.width_bits >= source.width_bits and target is not F16:
+                return None
         return None if op.name in _QUIET else self._born
 
     def _born(self, op: Op, slots: list[Any], cx: Context) -> None:
@@ -77,7 +77,8 @@ class Numbers(Check):
                 self.any = True
                 self.done.add(op)
                 at = first_position(born)
-                self.watch.begin(id, bit, op, f"{op.name} makes {what}{_of(inputs, at, lanewise)}", at)
+                operands = [slots[v.index] for v in op.inputs if isinstance(v.type, TileType)]
+                self.watch.begin(id, bit, op, f"{op.name} makes {what}{_of(operands, at, lanewise)}", at)
 
     def _narrowed(self, op: Op, slots: list[Any], cx: Context) -> None:
         source, result = slots[op.inputs[0].index], slots[op.results[0].index]
@@ -94,7 +95,7 @@ class Numbers(Check):
             self.watch.report(
                 "CTS603",
                 "warning",
-                f"{float(source[at]):g} is more than {target.name} can hold and saturates to {float(result[at]):g}",
+                f"{float(source[at]):g} is more than {target} can hold and saturates to {float(result[at]):g}",
                 op,
                 block=self.watch.block_at(at),
                 lane=at[BATCH_AXES:],
@@ -144,5 +145,6 @@ def _of(inputs: list[np.ndarray], at: tuple[int, ...], lanewise: bool) -> str:
     shape = np.broadcast_shapes(*(v.shape for v in inputs))
     if len(shape) != len(at):
         return ""
-    numbers = [f"{float(np.broadcast_to(v, shape)[tuple(min(i, n - 1) for i, n in zip(at, shape))]):g}" for v in inputs]
+    lane = tuple(min(i, n - 1) for i, n in zip(at, shape, strict=True))
+    numbers = [f"{float(np.broadcast_to(v, shape)[lane]):g}" for v in inputs]
     return f" of {' and '.join(numbers)}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cutile_sim.errors import UsageError
 
-CHECK_NAMES = (
+DEFAULT_CHECKS = (
     "bounds",
     "undetermined",
     "arithmetic",
@@ -16,6 +16,8 @@ CHECK_NAMES = (
     "outputs",
     "hangs",
 )
+CHECK_NAMES = (*DEFAULT_CHECKS, "precision")
+"""Every check; `precision` repeats sums and products in float64, and runs only where it is named."""
 
 
 @dataclass(frozen=True)
@@ -26,16 +28,14 @@ class SanitizeOptions:
         checks: Names out of `CHECK_NAMES`.
         uninitialised: Array parameters whose contents before the launch mean nothing.
         outputs: Array parameters that the kernel must write whole.
-        precision: Also compare sums and products with float64, and name the line that loses the most.
 
     Raises:
         UsageError: There is no check of that name.
     """
 
-    checks: tuple[str, ...] = CHECK_NAMES
+    checks: tuple[str, ...] = DEFAULT_CHECKS
     uninitialised: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
-    precision: bool = False
 
     def __post_init__(self) -> None:
         for name in self.checks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from cutile_sim.engine.context import Context
-from cutile_sim.optable.encoding import MemoryOrderingSemantics, MemoryScope
 from cutile_sim.memory.access import Places
+from cutile_sim.optable.encoding import MemoryOrderingSemantics, MemoryScope
 from cutile_sim.sanitize.accesses import kept
 from cutile_sim.sanitize.lanes import counting, lane_addresses
 from cutile_sim.tileir.core import Op
@@ -91,9 +92,10 @@ class Ordering:
     def _reaches(self, block: int, number: int, later_block: int, later_number: int) -> bool:
         """Follow releases of blocks that know of the access to acquires of the same addresses."""
         knowing, told = np.array([block]), np.empty(0, np.int64)
-        for event in self.events:
-            if not number < event.number <= later_number:
-                continue
+        begin = bisect_right(self.events, number, key=lambda e: e.number)
+        for event in self.events[begin:]:
+            if event.number > later_number:
+                break
             blocks, addresses = event.lanes
             while True:
                 before = knowing.size + told.size

@@ -20,6 +20,7 @@ from cutile_sim.sanitize.races import log_of
 from cutile_sim.sanitize.shadows import PADDED
 from cutile_sim.sanitize.watch import BATCH_AXES, Check, Watch, first_position
 from cutile_sim.tileir.core import Op, Value
+from cutile_sim.tileir.types import PartitionViewType
 
 _LOADS = frozenset(("load_view_tko", "load_ptr_tko", "atomic_rmw_tko", "atomic_cas_tko"))
 
@@ -37,8 +38,8 @@ class _Miss:
 
 
 class Outputs(Check):
-    """CTS701: elements of an output are never written. CTS702: lanes with data fall off an array's edge. CTS703: tiles are
-    stored wholly outside an array of which other elements are never written.
+    """CTS701: elements of an output are never written. CTS702: lanes with data fall off an array's edge. CTS703: tiles
+    are stored wholly outside an array of which other elements are never written.
     """
 
     name = "outputs"
@@ -49,6 +50,7 @@ class Outputs(Check):
         self.log = log_of(watch)
         self.misses: dict[tuple[Allocation | None, str | None], _Miss] = {}
         self.carries_data: dict[Op, bool] = {}
+        self.irregular: set[str] = set()
         self.tiles: dict[str, tuple[Op, tuple[int, ...], tuple[int, ...]]] = {}
 
     def loaded(self, place: Any, mask: np.ndarray | None, element: ElementType, cx: Context) -> None:
@@ -73,10 +75,12 @@ class Outputs(Check):
         assert isinstance(operand, Value)
         view: TileView = slots[operand.index]
         array = self._array_of(view.tensor)
-        if array is not None and array not in self.tiles:
-            kind = view.type
-            dims = getattr(kind, "dim_map", tuple(range(len(kind.tile_shape))))
-            self.tiles[array] = op, kind.tile_shape, tuple(int(d) for d in dims)
+        kind = view.type
+        if not isinstance(kind, PartitionViewType):
+            if array is not None:
+                self.irregular.add(array)
+        elif array is not None and array not in self.tiles:
+            self.tiles[array] = op, kind.tile_shape, tuple(int(d) for d in kind.dim_map)
         if isinstance(place, Window) or (isinstance(place, Lanes) and place.valid is None):
             return
         lanes = counting(place, None)
@@ -91,7 +95,7 @@ class Outputs(Check):
 
     def _missed(self, op: Op, view: TileView, array: str | None, lanes: np.ndarray, slots: list[Any]) -> None:
         """Note a block whose tile lies outside as a whole."""
-        outside = ~lanes.any(axis=tuple(range(BATCH_AXES, lanes.ndim)))
+        outside = ~np.any(lanes, axis=tuple(range(BATCH_AXES, lanes.ndim)))
         if array is None or (None, array) in self.misses or not outside.any():
             return
         kind = view.type
@@ -107,7 +111,7 @@ class Outputs(Check):
         shape = [s if isinstance(s, int) else int(s.flat[0]) for s in view.tensor.shape]
         dims = getattr(kind, "dim_map", range(len(kind.tile_shape)))
         tiles = tuple(-(-shape[d] // t) for d, t in zip(dims, kind.tile_shape, strict=True))
-        along = next((i for i, (n, t) in enumerate(zip(index, tiles)) if not 0 <= n < t), 0)
+        along = next((i for i, (n, t) in enumerate(zip(index, tiles, strict=True)) if not 0 <= n < t), 0)
         self.misses[None, array] = _Miss(op, self.watch.block_at(at), tuple(index), tiles, along, kind.tile_shape)
 
     def _clipped(self, op: Op, array: str | None, lanes: np.ndarray, slots: list[Any]) -> None:
@@ -143,7 +147,8 @@ class Outputs(Check):
         for allocation, extent in list(self.watch.extents()):
             memory = self.log.memories.get(allocation)
             required = extent.name in self.watch.options.outputs
-            if 0 in extent.shape or not (required or (memory is not None and memory.has_writes)):
+            stored = memory is not None and any(op.spec.effect == "write" for op in memory.write_ops)
+            if 0 in extent.shape or not (required or stored):  # what is only updated may well be so in places
                 continue
             if memory is not None and self._is_whole(memory, extent):
                 continue
@@ -153,10 +158,13 @@ class Outputs(Check):
 
     def _is_whole(self, memory: Memory, extent: Extent) -> bool:
         """Whether waiting writes, which do not overlap, already make up the whole array."""
-        if memory.is_spread or len(memory.allocation.extents) != 1:
+        if memory.is_spread or not extent.is_dense:
             return False
-        written = sum(a.size for a in memory.waiting_writes.accesses if not a.atomic and not a.is_shared)
-        return written >= int(np.prod(extent.shape)) and all(a.is_disjoint() for a in memory.waiting_writes.accesses)
+        first, end = extent.first_byte // memory.item_bytes, extent.end_byte // memory.item_bytes
+        writes = [a for a in memory.waiting_writes.accesses if a.low >= first and a.high <= end]
+        if not all(a.is_disjoint() and not a.is_shared for a in writes):
+            return False
+        return sum(a.size for a in writes) * max(extent.item_bytes // memory.item_bytes, 1) >= end - first
 
     def _missing(self, memory: Memory | None, extent: Extent) -> np.ndarray:
         if memory is None:
@@ -221,7 +229,9 @@ class Outputs(Check):
         dims: tuple[int, ...],
     ) -> str:
         """Why that is most likely a mistake; "" where the kernel may well mean it."""
-        if op is None or memory is None:
+        if op is None or memory is None or extent.name in self.irregular:
+            return ""
+        if any(o.name != "store_view_tko" for o in memory.write_ops):
             return ""
         for t, d in zip(tile, dims, strict=True):
             n = extent.shape[d]
@@ -257,7 +267,7 @@ class Outputs(Check):
         """Whether an array that is only read is read just as far along a dimension of that length."""
         for allocation, extent in self.watch.extents():
             memory = self.log.memories.get(allocation)
-            if memory is None or memory.has_writes or extent.name == output.name:
+            if memory is None or memory.has_writes or memory.has_forgotten or extent.name == output.name:
                 continue
             for d, n in enumerate(extent.shape):
                 if n == length:
@@ -276,7 +286,7 @@ def memory_reads(memory: Memory) -> bool:
 def _suffix(missing: np.ndarray, d: int) -> int | None:
     """Where the missing elements begin, if they are all from there on along a dimension."""
     others = tuple(a for a in range(missing.ndim) if a != d)
-    every, some = missing.all(axis=others), missing.any(axis=others)
+    every, some = np.atleast_1d(np.all(missing, axis=others)), np.atleast_1d(np.any(missing, axis=others))
     if not every.any() or not np.array_equal(every, some):
         return None
     begin = int(np.argmax(every))

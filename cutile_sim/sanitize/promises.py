@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from cutile_sim.engine.context import Context
+from cutile_sim.engine.group import UNSET
 from cutile_sim.optable.encoding import IntegerOverflow
+from cutile_sim.sanitize.shadows import DOUBTFUL
 from cutile_sim.sanitize.watch import BATCH_AXES, Check, Handler, Watch, first_position
 from cutile_sim.tileir.attributes import Bounded, DivBy, SameElements
 from cutile_sim.tileir.core import Op, Value
@@ -30,6 +32,7 @@ class Promises(Check):
     def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
         self.in_addresses = _address_parts(watch)
+        self.broken: set[Op] = set()
 
     def before_of(self, op: Op) -> Handler | None:
         return self._assume if op.name == "assume" else None
@@ -61,7 +64,11 @@ class Promises(Check):
         else:
             assert isinstance(predicate, SameElements)
             bad, promise = _not_same(value, predicate), f"the same in runs of {predicate.values}"
-        if bad.any() and not self._is_idle_stride(op.results[0], slots):
+        known = slots[self.watch.shadow + op.inputs[0].index]
+        if known is not UNSET:
+            bad = bad & ((known & DOUBTFUL) == 0)  # an undetermined value breaks promises, but that is no news
+        if bad.any() and not self._is_idle_stride(op.results[0], slots) and not self._follows(op):
+            self.broken.add(op)
             at = first_position(bad)
             self.watch.report(
                 "CTS401",
@@ -72,6 +79,14 @@ class Promises(Check):
                 lane=at[BATCH_AXES:],
                 count=int(np.count_nonzero(bad)),
             )
+
+    def _follows(self, op: Op) -> bool:
+        """Whether a promise is made of another broken one, and was bound to break with it."""
+        return any(
+            maker in self.broken and maker is not op
+            for value in self.watch.behind(op.inputs)
+            if (maker := self.watch.makers.get(value)) is not None
+        )
 
     def _is_idle_stride(self, value: Value, slots: list[Any]) -> bool:
         """Whether a value is nothing but the stride of a dimension of one element, which no address depends on."""

@@ -27,6 +27,7 @@ from cutile_sim.sanitize.hangs import Hangs
 from cutile_sim.sanitize.numbers import Numbers
 from cutile_sim.sanitize.options import SanitizeOptions
 from cutile_sim.sanitize.outputs import Outputs
+from cutile_sim.sanitize.precision import Precision
 from cutile_sim.sanitize.promises import Promises
 from cutile_sim.sanitize.races import Races
 from cutile_sim.sanitize.undetermined import Undetermined
@@ -34,7 +35,7 @@ from cutile_sim.sanitize.watch import Check, Handler, Watch
 from cutile_sim.tileir.core import Op
 
 CHECKS: dict[str, type[Check]] = {
-    c.name: c for c in (Bounds, Undetermined, Arithmetic, Promises, Numbers, Races, Outputs, Hangs)
+    c.name: c for c in (Bounds, Undetermined, Arithmetic, Promises, Numbers, Races, Outputs, Hangs, Precision)
 }
 """Every check by its name. `Arithmetic` adds to the shadows that `Undetermined` makes, and so comes after it."""
 

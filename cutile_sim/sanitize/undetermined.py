@@ -117,8 +117,9 @@ class Undetermined(Check):
 
     def _begin(self, op: Op, view: TileView, outside: np.ndarray) -> None:
         base = view.tensor.base
-        array = self.watch.array_at(int(base if isinstance(base, int) else base.flat[0]))
-        what = f"array '{array}'" if array else "the view"
+        address = int(base if isinstance(base, int) else base.flat[0])
+        array, allocation = self.watch.array_at(address), self.watch.cx.space.find(address)
+        what = f"array '{array}'" if array else f"the {allocation.name}" if allocation is not None else "the view"
         self.watch.begin(
             "CTS301",
             int(UNDETERMINED),

@@ -1,4 +1,4 @@
-"""What all checks of one sanitized launch share: facts about the kernel, findings so far, and where a value came from."""
+"""What all checks of one sanitized launch share: facts about the kernel, findings, and where a value came from."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Watch:
         if known is not None:
             self._findings[key] = replace(known, count=known.count + count)
             return
-        places = tuple((word, at) for word, place in related if (at := users_line(place)) is not None)
+        places = tuple((word, spot) for word, place in related if (spot := users_line(place)) is not None)
         at = tuple(int(i) for i in lane) or None
         self._findings[key] = Finding(
             id, severity, message, location, block, at, array, index, places, count, details or {}
@@ -150,6 +150,15 @@ class Watch:
 
     # Origins
 
+    def behind(self, values: Iterable[Value]) -> Iterator[Value]:
+        """Values, and all that they may have been made from, nearest first."""
+        queue, seen = list(values), set()
+        for value in queue:
+            if value not in seen:
+                seen.add(value)
+                yield value
+                queue.extend(self.origins.get(value, ()))
+
     def begin(self, id: str, bit: int, op: Op, message: str, position: Sequence[int]) -> None:
         """Note where something doubtful began; only the first of an operation counts."""
         if (op, bit) not in self.events:
@@ -158,29 +167,16 @@ class Watch:
 
     def event_behind(self, values: Iterable[Value], bit: int) -> Event | None:
         """The nearest operation behind some values at which such an event began."""
-        queue, seen = list(values), set()
-        for value in queue:
-            if value in seen:
-                continue
-            seen.add(value)
+        for value in self.behind(values):
             maker = self.makers.get(value)
             if maker is not None and (event := self.events.get((maker, bit))) is not None:
                 return event
-            queue.extend(self.origins.get(value, ()))
         return None
 
     def depends_on(self, values: Iterable[Value], names: frozenset[str]) -> bool:
         """Whether values may be made from results of operations of these names."""
-        queue, seen = list(values), set()
-        for value in queue:
-            if value in seen:
-                continue
-            seen.add(value)
-            maker = self.makers.get(value)
-            if maker is not None and maker.name in names:
-                return True
-            queue.extend(self.origins.get(value, ()))
-        return False
+        makers = (self.makers.get(value) for value in self.behind(values))
+        return any(maker is not None and maker.name in names for maker in makers)
 
 
 def _ops_of(plan: Plan) -> Iterator[Op]:

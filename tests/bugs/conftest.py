@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,7 +38,7 @@ def findings_of(kernel: Any, grid: Any, *args: Any, **options: Any) -> tuple[Fin
 @pytest.fixture
 def planted(request: pytest.FixtureRequest) -> Callable[..., tuple[Finding, ...]]:
     """Run a kernel with the sanitizer, whole and block by block: what is found is what is marked in it."""
-    module = sys.modules[request.module.__name__] if request.module.__name__ in sys.modules else request.module
+    module = request.module
     file = Path(str(module.__file__))
 
     def check(name: str, grid: Any, make: Callable[[], tuple[Any, ...]], **options: Any) -> tuple[Finding, ...]:

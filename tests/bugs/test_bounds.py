@@ -87,3 +87,23 @@ def tile_checked(x, y):
 @pytest.mark.parametrize("name", ["tile_unchecked", "tile_checked"])
 def test_tile_without_its_bounds_check(planted, name):
     planted(name, (2,), lambda: (floats(20), floats(32)))
+
+
+@ct.kernel
+def store_into_input(x, y):
+    ct.store(x, (0,), ct.load(y, (0,), (16,)))  # BUG: CTS104
+
+
+@ct.kernel
+def store_into_output(x, y):
+    ct.store(y, (0,), ct.load(x, (0,), (16,)))
+
+
+@pytest.mark.parametrize("name", ["store_into_input", "store_into_output"])
+def test_read_only_array(planted, name):
+    def make():
+        x = floats(16)
+        x.flags.writeable = False
+        return x, floats(16)
+
+    planted(name, (1,), make)

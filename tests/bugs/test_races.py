@@ -47,6 +47,7 @@ def sum_by_atomics(x, total):
 
 
 def test_sum(planted):
+    planted("sum_by_stores", (4,), lambda: (floats(64) + 1, np.zeros(1, np.float32)))
     planted("sum_by_atomics", (4,), lambda: (floats(64), np.zeros(1, np.float32)))
 
 
@@ -143,3 +144,48 @@ def same_value(y):
 
 def test_one_value_from_all(planted):
     planted("same_value", (4,), lambda: (np.zeros(16, np.float32),))
+
+
+@ct.kernel
+def first_block_writes(x, y):
+    """All blocks read what the first one then writes."""
+    t = ct.load(x, (0,), (16,))  # BUG: CTS202
+    ct.store(y, (ct.bid(0),), t)
+    if ct.bid(0) == 0:
+        ct.store(x, (0,), t + 1)
+
+
+@ct.kernel
+def all_read(x, y):
+    ct.store(y, (ct.bid(0),), ct.load(x, (0,), (16,)) + 1)
+
+
+@pytest.mark.parametrize("name", ["first_block_writes", "all_read"])
+def test_one_writes_what_all_read(planted, name):
+    planted(name, (4,), lambda: (floats(16), floats(64)))
+
+
+@ct.kernel
+def own_value(x, y):
+    """Each block reads back what it, and all others alike, have written."""
+    ct.store(x, (0,), ct.full((16,), 3, ct.float32))
+    ct.store(y, (ct.bid(0),), ct.load(x, (0,), (16,)))
+
+
+def test_value_of_all_read_back(planted):
+    planted("own_value", (4,), lambda: (floats(16), floats(64)))
+
+
+@ct.kernel
+def atomic_for_its_block(total):
+    ct.atomic_add(total, 0, 1, memory_order=ORDER.RELAXED, memory_scope=ct.MemoryScope.BLOCK)  # BUG: CTS203
+
+
+@ct.kernel
+def atomic_for_all(total):
+    ct.atomic_add(total, 0, 1, memory_order=ORDER.RELAXED, memory_scope=ct.MemoryScope.DEVICE)
+
+
+@pytest.mark.parametrize("name", ["atomic_for_its_block", "atomic_for_all"])
+def test_scope(planted, name):
+    planted(name, (4,), lambda: (ints(1),))

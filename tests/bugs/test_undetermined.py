@@ -145,3 +145,42 @@ def sets_output(x, y):
 @pytest.mark.parametrize("name", ["adds_to_output", "sets_output"])
 def test_uninitialised_array(planted, name):
     planted(name, (1,), lambda: (floats(16), floats(16)), sanitize=SanitizeOptions(uninitialised=("y",)))
+
+
+@ct.kernel
+def past_the_list(xs, y, n):
+    acc = ct.zeros((16,), ct.float32)
+    for i in range(n):
+        acc += ct.load(xs[i], (0,), (16,))  # BUG: CTS303
+    ct.store(y, (0,), acc)
+
+
+@ct.kernel
+def whole_list(xs, y, n):
+    acc = ct.zeros((16,), ct.float32)
+    for i in range(len(xs)):
+        acc += ct.load(xs[i], (0,), (16,))
+    ct.store(y, (0,), acc)
+
+
+@pytest.mark.parametrize("name", ["past_the_list", "whole_list"])
+def test_item_of_a_list(planted, name):
+    planted(name, (1,), lambda: ([floats(16), floats(16)], floats(16), 3))
+
+
+@ct.kernel
+def index_by_padding(index, x, y):
+    """A tile's index taken from padding."""
+    i = ct.max(ct.load(index, (0,), (8,)))
+    ct.store(y, (0,), ct.load(x, (i,), (16,), padding_mode=PAD.ZERO))  # BUG: CTS303
+
+
+@ct.kernel
+def index_by_elements(index, x, y):
+    i = ct.max(ct.load(index, (0,), (8,), padding_mode=PAD.ZERO))
+    ct.store(y, (0,), ct.load(x, (i,), (16,), padding_mode=PAD.ZERO))
+
+
+@pytest.mark.parametrize("name", ["index_by_padding", "index_by_elements"])
+def test_index_of_a_tile(planted, name):
+    planted(name, (1,), lambda: (np.arange(3, dtype=np.int32), floats(64), floats(16)))
