@@ -5,32 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from cutile_sim.dtypes import ElementType
+from cutile_sim.optable.encoding import Signedness
 from cutile_sim.tileir.attributes import Bounded, DivBy, SameElements
 from cutile_sim.tileir.core import Function, Op, Value
 from cutile_sim.tileir.types import TileType
 from ir_passes.edges import edges_of
-from ir_passes.symbolic.evaluate import holds
+from ir_passes.symbolic.arithmetic import exact_result
+from ir_passes.symbolic.conditions import NEVER, Condition, at_least, both, either, less, negate, symbols
 from ir_passes.symbolic.execute import Event
 from ir_passes.symbolic.judge import Judge
+from ir_passes.symbolic.numbers import element_of
 from ir_passes.symbolic.places import Place, beyond, is_dense, outside, place_of, target_of
 from ir_passes.symbolic.report import Check, Verdict
-from ir_passes.symbolic.rules import _read, element_of, exact_result
-from ir_passes.symbolic.solve import can_hold, is_never
-from ir_passes.symbolic.terms import (
-    NEVER,
-    ONE,
-    ZERO,
-    Condition,
-    Poly,
-    UndeterminedError,
-    at_least,
-    both,
-    either,
-    less,
-    negate,
-    remainder,
-    symbols,
-)
+from ir_passes.symbolic.solve import is_never
+from ir_passes.symbolic.terms import ONE, Poly, remainder
 from ir_passes.symbolic.values import Pointers, integer_range
 
 
@@ -148,11 +136,11 @@ def _tile_indices(event: Event, place: Place, judge: Judge) -> Iterator[Verdict]
         return
     what = verb(event.op)
     bad = either(*(at_least(d.first, d.extent) for d in dense))
-    values = {}
+    values: dict[str, Poly] = {}
     for d in dense:
         values |= {f"first element along {d.along}": d.first, f"length along {d.along}": d.extent}
     outside_space = judge.judge(
-        Check.TILE_INDEX,
+        Check.LOADED_TILE if what == "load" else Check.STORED_TILE,
         bad,
         event.path,
         fine=f"every tile index of the {what} is one that the view of {place.root.name} has",
@@ -194,27 +182,35 @@ def _not_followed(check: Check, event: Event, fine: str) -> Verdict:
 
 
 def _division(event: Event, judge: Judge, addresses: frozenset[Value]) -> Iterator[Verdict]:
-    fine = "no division by zero"
+    fine = "no integer division by zero"
     top, bottom = event.operands
     if not isinstance(top, Poly) or not isinstance(bottom, Poly):
         yield _not_followed(Check.DIVISION, event, fine)
         return
-    signedness = event.op.attributes["signedness"]
-    bad: Condition = both(at_least(bottom, 0), at_least(0, bottom))
-    low, _ = integer_range(element_of(event.op.results[0]))
-    if signedness.name == "SIGNED" and not is_never(less(bottom, 0), event.path):
-        bad = either(bad, both(at_least(low, top), at_least(bottom, -1), at_least(-1, bottom)))
-        fine = "no division by zero, and none of the least number by -1"
+    values = {"dividend": top, "divisor": bottom}
+    zero = both(at_least(bottom, 0), at_least(0, bottom))
     yield judge.judge(
         Check.DIVISION,
-        bad,
+        zero,
         event.path,
         fine=fine,
-        wrong="integer division by zero, or of the least number by -1",
+        wrong="integer division by zero",
         op=event.op,
-        values={"dividend": top, "divisor": bottom},
+        values=values,
         lanes=_lanes(event),
     )
+    low, _ = integer_range(element_of(event.op.results[0]))
+    if event.op.attributes["signedness"] is Signedness.SIGNED:
+        yield judge.judge(
+            Check.LEAST_BY_MINUS_ONE,
+            both(at_least(low, top), at_least(bottom, -1), at_least(-1, bottom)),
+            event.path,
+            fine="the least integer is never divided by -1",
+            wrong="the least integer is divided by -1",
+            op=event.op,
+            values=values,
+            lanes=_lanes(event),
+        )
 
 
 def _shift(event: Event, judge: Judge, addresses: frozenset[Value]) -> Iterator[Verdict]:
@@ -351,4 +347,3 @@ def address_values(function: Function) -> frozenset[Value]:
 def _is_integer(value: Value) -> bool:
     kind = value.type
     return not isinstance(kind, TileType) or not isinstance(kind.element, ElementType) or kind.element.is_integer
-

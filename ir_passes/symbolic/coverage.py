@@ -9,24 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
+from typing import Any
 
+from ir_passes.symbolic.conditions import ALWAYS, Condition, at_least, both, less, polys_of, symbols, unknowns
+from ir_passes.symbolic.evaluate import replace, replace_in, value_of
 from ir_passes.symbolic.judge import Judge, implied
+from ir_passes.symbolic.overlap import overlap_verdict
 from ir_passes.symbolic.places import Place
 from ir_passes.symbolic.report import Check, Status, Verdict, Witness
 from ir_passes.symbolic.solve import can_hold, never_negative
-from ir_passes.symbolic.terms import (
-    ALWAYS,
-    ONE,
-    ZERO,
-    Condition,
-    Poly,
-    Symbol,
-    at_least,
-    less,
-    polys_of,
-    symbols,
-    unknowns,
-)
+from ir_passes.symbolic.terms import ONE, ZERO, Atom, Poly, Symbol
 from ir_passes.symbolic.values import Root
 
 
@@ -46,9 +39,9 @@ def coverage_verdict(root: Root, stores: Sequence[Place], others: Sequence[str],
     """Whether the stores write every element of an array. `others` say why further stores are not followed."""
     fine = f"every element of {root.name} is written"
 
-    def say(status: Status, message: str = fine, reason: str = "", **more: object) -> Verdict:
+    def say(status: Status, message: str = fine, reason: str = "", **more: Any) -> Verdict:
         op = stores[0].event.op if stores else None
-        return Verdict(Check.COVERAGE, status, message, op, reason=reason, array=root.name, **more)  # type: ignore[arg-type]
+        return Verdict(Check.COVERAGE, status, message, op, reason=reason, array=root.name, **more)
 
     if any(n.value == 0 for n in root.shape):
         return say("proved")
@@ -67,12 +60,11 @@ def coverage_verdict(root: Root, stores: Sequence[Place], others: Sequence[str],
 
 
 def _covers(place: Place, judge: Judge) -> str:
-    """"" where this store alone writes every element of its root; else why that was not shown."""
+    """ "" where this store alone writes every element of its root; else why that was not shown."""
     root = place.root
     coordinates = place.coordinates()
     if coordinates is None:
         return place.misfit or "no index was found for the place it stores to"
-    free = symbols(*coordinates)
     if found := unknowns(*coordinates):
         return f"where it stores depends on {found[0].why or found[0].name}"
     turns = [s for s in symbols(*coordinates, place.given) if s.kind == "turn"]
@@ -80,6 +72,12 @@ def _covers(place: Place, judge: Judge) -> str:
         return "it stores in a loop that may end early"
     if _counts_all(place, judge):
         return ""
+    # How often a loop runs must follow from which elements there are, and not be taken for granted.
+    endless: dict[Atom, Poly] = {t: Poly.of(Symbol(t.name, "turn", 0, inf)) for t in turns}
+    enough = [replace(f, endless) for t in turns for f in t.facts]
+    coordinates = tuple(replace(c, endless) for c in coordinates)
+    given = replace_in(place.given, endless)
+    free = symbols(*coordinates)
     used: set[Symbol] = set()
     for element, extent in zip(coordinates, root.shape, strict=True):
         own = {s for s in symbols(element) if s.kind != "parameter"}
@@ -96,12 +94,13 @@ def _covers(place: Place, judge: Judge) -> str:
         if reach.last is not None and not never_negative(reach.last - extent + 1):
             return "its last index may not reach the end"
     inside = [p for i, n in zip(coordinates, root.shape, strict=True) for p in (i, n - 1 - i)]
-    others = {s for s in symbols(place.given) if s.kind != "parameter"} - free
+    inside += polys_of(judge.trace.given)
+    others = {s for s in symbols(given) if s.kind != "parameter"} - free
     if any(s.is_unknown for s in others):
-        return f"whether it stores depends on {unknowns(place.given)[0].why}"
-    if not implied(place.given, inside):
+        return f"whether it stores depends on {unknowns(given)[0].why}"
+    if not implied(given, inside):
         return "it stores under a condition"
-    return "" if all(never_negative(f, inside) for s in turns for f in s.facts) else "its loop may be too short"
+    return "" if all(never_negative(f, inside) for f in enough) else "its loop may be too short"
 
 
 def _reach(element: Poly, extent: Poly) -> _Reach | str:
@@ -136,9 +135,7 @@ def _largest(symbol: Symbol) -> Poly:
 
 def _counts_all(place: Place, judge: Judge) -> bool:
     """Whether as many blocks as there are tiles each store a tile of their own, inside the index space."""
-    from ir_passes.symbolic.overlap import overlap_verdict
-
-    if not place.is_whole_root or place.event.path != ALWAYS or not place.dimensions:
+    if not place.is_whole_root or place.event.path != judge.trace.given or not place.dimensions:
         return False
     firsts = [d.first for d in place.dimensions]
     if any(s.kind not in ("block", "parameter") for s in symbols(*firsts)):
@@ -160,22 +157,33 @@ def _counts_all(place: Place, judge: Judge) -> bool:
     return blocks == tiles and overlap_verdict(place, place, judge).status == "proved"
 
 
-def _missed(root: Root, stores: Sequence[Place], judge: Judge) -> dict[str, object] | None:
+def _missed(root: Root, stores: Sequence[Place], judge: Judge) -> dict[str, Any] | None:
     """An element that no store reaches, if one is found: the last along some dimension, or the first of a gap."""
-    found = [place.coordinates() for place in stores]
-    if any(c is None for c in found):
+    found = [c for place in stores if (c := place.coordinates()) is not None]
+    if len(found) < len(stores):
         return None
+    first: dict[str, Any] | None = None
+    conditions: dict[str, None] = {}
     for d, extent in enumerate(root.shape):
-        elements = [c[d] for c in found if c is not None]
-        candidates = [extent - 1]
-        reaches = [_reach(e, extent) for e in elements]
-        candidates += [r.hole for r in reaches if isinstance(r, _Reach) and r.hole is not None]
-        candidates += [r.last + 1 for r in reaches if isinstance(r, _Reach) and r.last is not None]
-        candidates.append(ZERO)
-        for candidate in candidates:
-            missed = _never_stored(candidate, extent, d, root, elements, stores, judge)
-            if missed is not None:
-                return missed
+        missed = _missed_along(d, extent, root, [c[d] for c in found], stores, judge)
+        if missed is not None:
+            first = first or missed
+            conditions[missed["condition"]] = None
+    return None if first is None else {**first, "condition": " or ".join(c for c in conditions if c)}
+
+
+def _missed_along(
+    d: int, extent: Poly, root: Root, elements: list[Poly], stores: Sequence[Place], judge: Judge
+) -> dict[str, Any] | None:
+    candidates = [extent - 1]
+    for element in elements:
+        reach = _reach(element, extent)
+        if isinstance(reach, _Reach):
+            candidates += [p for p in (reach.hole, None if reach.last is None else reach.last + 1) if p is not None]
+    for candidate in (*candidates, ZERO):
+        missed = _never_stored(candidate, extent, d, root, elements, stores, judge)
+        if missed is not None:
+            return missed
     return None
 
 
@@ -187,7 +195,7 @@ def _never_stored(
     elements: list[Poly],
     stores: Sequence[Place],
     judge: Judge,
-) -> dict[str, object] | None:
+) -> dict[str, Any] | None:
     """The witness, where no store has that index along dimension `d`; for open parameters, for some of their values."""
     if any(s.kind != "parameter" for s in symbols(candidate, extent)):
         return None
@@ -202,17 +210,12 @@ def _never_stored(
         if isinstance(reach, str) or reach.last is None or len(stores) > 1:
             return None
         lacking = less(reach.last, candidate)
-    inside = can_hold(lacking, at_least(extent - 1, candidate))
+    inside = can_hold(lacking, both(judge.trace.given, at_least(extent - 1, candidate)))
     if inside.kind != "found":
         return None
     numbers = dict(inside.numbers or {})
     parameters = {s.name: n * s.unit for s, n in numbers.items() if s.kind == "parameter"}
     by_number = {s: numbers.get(s, 0) for s in symbols(candidate)}
-    from ir_passes.symbolic.evaluate import value_of
-
     index = tuple(value_of(candidate, by_number) if i == d else 0 for i in range(len(root.shape)))
     condition = str(lacking) if symbols(lacking) else ""
     return {"witness": Witness((0, 0, 0), parameters=parameters), "index": index, "condition": condition}
-
-
-__all__ = ["coverage_verdict", "polys_of"]

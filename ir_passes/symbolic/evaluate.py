@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ir_passes.symbolic.terms import (
+from ir_passes.symbolic.conditions import (
     All,
     Any,
     AtLeastZero,
-    Atom,
-    Choice,
     Condition,
-    Poly,
-    Quotient,
-    Symbol,
     Truth,
-    UndeterminedError,
     Unknown,
     at_least,
     both,
     choice,
     either,
-    quotient,
 )
+from ir_passes.symbolic.terms import Atom, Choice, Poly, Quotient, Symbol, UndeterminedError, quotient
 
 
 def value_of(poly: Poly, numbers: Mapping[Symbol, int]) -> int:

@@ -11,40 +11,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from cutile_sim.dtypes import ElementType
 from cutile_sim.tileir.core import Function, Op, Region, Value
-from cutile_sim.tileir.types import TileType
-from ir_passes.symbolic.evaluate import replace
-from ir_passes.symbolic.rules import (
-    apply_rule,
-    as_condition,
-    chosen,
-    decided,
-    fits,
-    index_space,
-    pointee_bytes,
-    wrapped,
+from ir_passes.symbolic.carried import (
+    grown,
+    growth,
+    hull,
+    in_range,
+    lane_free,
+    line_of,
+    placeholder,
+    stays_in_range,
+    symbols_of,
+    unwrapped,
 )
-from ir_passes.symbolic.solve import never_negative
-from ir_passes.symbolic.terms import (
+from ir_passes.symbolic.conditions import (
     ALWAYS,
     NEVER,
-    ZERO,
-    Atom,
     Condition,
-    Poly,
-    Symbol,
-    Unknown,
     at_least,
     both,
     either,
     larger,
     negate,
     polys_of,
-    quotient,
-    symbols,
     unknowns,
 )
+from ir_passes.symbolic.layout import index_space
+from ir_passes.symbolic.numbers import as_condition, chosen, decided, pointee_bytes
+from ir_passes.symbolic.rules import apply_rule
+from ir_passes.symbolic.solve import never_negative
+from ir_passes.symbolic.terms import ZERO, Poly, Symbol, quotient
 from ir_passes.symbolic.values import (
     NOTHING,
     Followed,
@@ -54,7 +50,6 @@ from ir_passes.symbolic.values import (
     Root,
     Tensor,
     Tiles,
-    integer_range,
     unknown,
 )
 
@@ -82,12 +77,15 @@ class Event:
 
 @dataclass
 class Trace:
-    """All events, in program order; block ids by axis; of each turn symbol the conditions that end its loop early."""
+    """All events, in program order; block ids by axis; of each turn symbol the conditions that end its loop early.
+
+    `given` holds for every launch: that the grid has blocks.
+    """
 
     events: list[Event]
     blocks: tuple[Poly, Poly, Poly]
     exits: dict[Symbol, list[Condition]]
-    never: Condition = NEVER
+    given: Condition
 
 
 @dataclass
@@ -98,10 +96,6 @@ class _Loop:
     ends: list[tuple[Condition, tuple[Followed, ...]]] = field(default_factory=list)
 
 
-def line_of(op: Op) -> str:
-    return f"line {op.location.line}" if op.location is not None else f"byte {op.offset_bytes:#x}"
-
-
 def follow(function: Function, launch: Launch) -> Trace:
     """Follow a function's code from its entry."""
     return _Executor(function, launch).trace
@@ -110,13 +104,15 @@ def follow(function: Function, launch: Launch) -> Trace:
 class _Executor:
     def __init__(self, function: Function, launch: Launch) -> None:
         self.launch = launch
+        self.used = {v for op in function.walk() for v in op.inputs}
         self.values: dict[Value, Followed] = dict(zip(function.parameters, launch.parameters, strict=True))
         self.events: list[Event] = []
         self.loops: list[_Loop] = []
         self.exits: dict[Symbol, list[Condition]] = {}
         self.blocks = self._block_ids()
-        self._region(function.body, ALWAYS)
-        self.trace = Trace(self.events, self.blocks, self.exits)
+        given = both(*(at_least(size, 1) for size in launch.grid))
+        self._region(function.body, given)
+        self.trace = Trace(self.events, self.blocks, self.exits, given)
 
     def _block_ids(self) -> tuple[Poly, Poly, Poly]:
         found = []
@@ -158,7 +154,7 @@ class _Executor:
         if op.name == "loop":
             return self._while(op, operands, path)
         if op.name == "assert":
-            return both(path, *_lane_free(as_condition(operands[0])))
+            return both(path, *lane_free(as_condition(operands[0])))
         facts = list(polys_of(path))
         for value, result in zip(op.results, self._results(op, operands, facts), strict=True):
             self.values[value] = result
@@ -233,7 +229,9 @@ class _Executor:
             return ways[0][0]
         for i, result in enumerate(op.results):
             value = chosen(condition, ways[0][1][i], ways[1][1][i])
-            self.values[result] = unknown(result.type, f"a choice at {line_of(op)}", data=False) if value is None else value
+            self.values[result] = (
+                unknown(result.type, f"a choice at {line_of(op)}", data=False) if value is None else value
+            )
         if all(after == both(path, holds) for (after, _), holds in zip(ways, given, strict=True)):
             return path
         return either(ways[0][0], ways[1][0])
@@ -267,13 +265,13 @@ class _Executor:
             trips = None
             path_inside = path
         carried = region.arguments[1:]
-        growth, again = self._carry(op, region, carried, initial, turn, path_inside, counted=counted)
-        for result, argument, first, step_by in zip(op.results, carried, initial, growth, strict=True):
+        steps, again = self._carry(op, region, carried, initial, turn, path_inside, counted=counted)
+        for result, argument, first, step_by in zip(op.results, carried, initial, steps, strict=True):
             if step_by is not None and (trips is not None or step_by == ZERO):
-                self.values[result] = _grown(first, step_by, trips if trips is not None else ZERO, result, facts)
+                self.values[result] = grown(first, step_by, trips if trips is not None else ZERO, result, facts)
             else:
                 values = [values[carried.index(argument)] for _, values in again]
-                self.values[result] = _hull(op, result, [first, *values])
+                self.values[result] = hull(op, result, [first, *values])
         return path
 
     def _while(self, op: Op, initial: tuple[Followed, ...], path: Condition) -> Condition | None:
@@ -285,14 +283,16 @@ class _Executor:
             return None
         if len(ends) == 1 and not unknowns(ends[0][0]):
             self.values.update(zip(op.results, ends[0][1], strict=True))
-            return ends[0][0]
-        inside = {turn, *(s for v in region.arguments for s in _symbols(self.values[v]))}
+            if any(symbols_of(self.values[r]) & {turn} for r in op.results if r in self.used):
+                return ends[0][0]
+            return path
+        inside = {turn, *(s for v in region.arguments for s in symbols_of(self.values[v]))}
         for i, result in enumerate(op.results):
             values = [values[i] for _, values in ends]
-            if len(values) == 1 and not inside & _symbols(values[0]):
+            if len(values) == 1 and not inside & symbols_of(values[0]):
                 self.values[result] = values[0]
             else:
-                self.values[result] = _hull(op, result, values)
+                self.values[result] = hull(op, result, values)
         return path
 
     def _carry(
@@ -307,42 +307,42 @@ class _Executor:
         counted: bool,
     ) -> tuple[list[Poly | None], list[tuple[Condition, tuple[Followed, ...]]]]:
         """Follow a loop's body: what it carries grows by how much each turn (None: not known), and its `continue`s."""
-        fresh = [_placeholder(op, v, first) for v, first in zip(carried, initial, strict=True)]
-        inside = {turn, *(s for f in fresh for s in _symbols(f))}
+        fresh = [placeholder(op, v, first) for v, first in zip(carried, initial, strict=True)]
+        inside = {turn, *(s for f in fresh for s in symbols_of(f))}
         again, _ = self._body(region, carried, fresh, path, turn, record=False)
-        growth = [
-            _growth(v, f, [values[i] for _, values in again], inside)
+        steps = [
+            growth(v, f, [values[i] for _, values in again], inside)
             for i, (v, f) in enumerate(zip(carried, fresh, strict=True))
         ]
         facts = list(polys_of(path))
         starts: list[Followed] = []
-        for i, (v, first, step) in enumerate(zip(carried, initial, growth, strict=True)):
+        for i, (v, first, step) in enumerate(zip(carried, initial, steps, strict=True)):
             if step is None:
-                starts.append(_hull(op, v, [first, *(values[i] for _, values in again)]))
+                starts.append(hull(op, v, [first, *(values[i] for _, values in again)]))
             elif counted or step == ZERO:
-                starts.append(_grown(first, step, Poly.of(turn), v, facts))
+                starts.append(grown(first, step, Poly.of(turn), v, facts))
             else:
-                starts.append(_unwrapped(first, step, turn))
+                starts.append(unwrapped(first, step, turn))
         if not counted:
             turn.facts = tuple(
                 fact
-                for v, start, step in zip(carried, starts, growth, strict=True)
+                for v, start, step in zip(carried, starts, steps, strict=True)
                 if step is not None and step != ZERO and isinstance(start, Poly)
-                for fact in _in_range(v, start)
+                for fact in in_range(v, start)
             )
         mark = len(self.events)
         again, ends = self._body(region, carried, starts, path, turn, record=True)
-        if turn.facts and not counted and not _stays_in_range(carried, growth, again):
+        if turn.facts and not counted and not stays_in_range(carried, steps, again):
             # It may wrap: then the turn says nothing of it.
             turn.facts = ()
             del self.events[mark:]
             starts = [
-                _hull(op, v, [NOTHING]) if step not in (None, ZERO) and isinstance(start, Poly) else start
-                for v, start, step in zip(carried, starts, growth, strict=True)
+                hull(op, v, [NOTHING]) if step not in (None, ZERO) and isinstance(start, Poly) else start
+                for v, start, step in zip(carried, starts, steps, strict=True)
             ]
             again, ends = self._body(region, carried, starts, path, turn, record=True)
         self._ends = ends
-        return growth, again
+        return steps, again
 
     def _body(
         self,
@@ -364,108 +364,3 @@ class _Executor:
             del self.events[mark:]
         self.exits[turn] = [condition for condition, _ in loop.ends]
         return loop.again, loop.ends
-
-
-def _lane_free(condition: Condition) -> list[Condition]:
-    """The parts of an asserted condition that say something of the block, not of a lane."""
-    parts = getattr(condition, "parts", (condition,)) if not isinstance(condition, Unknown) else ()
-    return [p for p in parts if not any(s.kind == "lane" or s.is_unknown for s in symbols(p))]
-
-
-def _symbols(value: Followed) -> frozenset[Symbol]:
-    if isinstance(value, (Poly, Condition)):
-        return symbols(value)
-    return symbols(value.offset_bytes) if isinstance(value, Pointers) else frozenset()
-
-
-def _placeholder(op: Op, value: Value, first: Followed) -> Followed:
-    why = f"a value carried round the loop at {line_of(op)}"
-    if isinstance(first, Pointers):
-        return Pointers(first.root, Poly.of(Symbol("carried", "unmodelled", -(2**62), 2**62, why=why)))
-    return unknown(value.type, why, data=False, name="carried")
-
-
-def _number(value: Followed) -> Poly | None:
-    if isinstance(value, Pointers):
-        return value.offset_bytes
-    return value if isinstance(value, Poly) else None
-
-
-def _growth(value: Value, fresh: Followed, after: list[Followed], inside: set[Symbol]) -> Poly | None:
-    """By how much a carried number grows each turn, where it is the same in all; ZERO also for what stays as it is."""
-    start = _number(fresh)
-    if start is None:
-        return ZERO if after and all(a is fresh or a == fresh for a in after) else None
-    found: Poly | None = None
-    for item in after:
-        number = _number(item)
-        if number is None or (isinstance(item, Pointers) and item.root is not fresh.root):  # type: ignore[union-attr]
-            return None
-        step = _without_wraps(number - start, value)
-        if inside & symbols(step) or any(s.is_unknown for s in symbols(step)) or (found is not None and found != step):
-            return None
-        found = step
-    return found
-
-
-def _without_wraps(poly: Poly, value: Value) -> Poly:
-    """The polynomial without multiples of two to the width: what wrapping subtracted."""
-    if not isinstance(value.type, TileType) or not isinstance(value.type.element, ElementType):
-        return poly
-    modulus = 1 << value.type.element.width_bits
-    return Poly({m: c for m, c in poly.terms.items() if not m or c % modulus})
-
-
-def _unwrapped(first: Followed, step: Poly, turns: Poly | Atom) -> Followed:
-    if isinstance(first, Pointers):
-        return Pointers(first.root, first.offset_bytes + step * turns)
-    return first + step * turns if isinstance(first, Poly) else first
-
-
-def _grown(first: Followed, step: Poly, turns: Poly, value: Value, facts: list[Poly]) -> Followed:
-    exact = _unwrapped(first, step, turns)
-    if isinstance(exact, Poly) and step != ZERO:
-        assert isinstance(value.type, TileType) and isinstance(value.type.element, ElementType)
-        return wrapped(exact, value.type.element, facts)
-    return exact
-
-
-def _in_range(value: Value, number: Poly) -> list[Poly]:
-    assert isinstance(value.type, TileType) and isinstance(value.type.element, ElementType)
-    low, high = integer_range(value.type.element)
-    return [number - low, Poly.of(high) - number]
-
-
-def _stays_in_range(
-    carried: tuple[Value, ...],
-    growth: list[Poly | None],
-    again: list[tuple[Condition, tuple[Followed, ...]]],
-) -> bool:
-    """Whether no carried number wraps on its way into the next turn: the step of an induction over turns."""
-    for i, (value, step) in enumerate(zip(carried, growth, strict=True)):
-        if step is None or step == ZERO or not isinstance(value.type, TileType):
-            continue
-        if not isinstance(element := value.type.element, ElementType):
-            continue
-        for path, values in again:
-            number = values[i]
-            # `wrapped` has left the sum as it is exactly where it fits.
-            if not isinstance(number, Poly) or not fits(number, element, list(polys_of(path))):
-                return False
-            if _without_wraps(number, value) != number:
-                return False
-    return True
-
-
-def _hull(op: Op, value: Value, options: Sequence[Followed]) -> Followed:
-    """An unknown that may be any of the options."""
-    found = unknown(value.type, f"a value carried round the loop at {line_of(op)}", data=False, name="carried")
-    numbers = [o for o in options if isinstance(o, Poly)]
-    if isinstance(found, Poly) and len(numbers) == len(options):
-        (atom,) = found.atoms
-        atom.low = max(atom.low, min(n.bounds[0] for n in numbers))
-        atom.high = min(atom.high, max(n.bounds[1] for n in numbers))
-    return found
-
-
-__all__ = ["Event", "Launch", "Trace", "at_least", "follow", "replace"]

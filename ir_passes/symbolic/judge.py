@@ -5,21 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cutile_sim.tileir.core import Op, Value
+from ir_passes.symbolic.conditions import Any, AtLeastZero, Condition, both, polys_of, symbols
 from ir_passes.symbolic.evaluate import holds, replace, value_of
 from ir_passes.symbolic.execute import Launch, Trace
 from ir_passes.symbolic.report import Check, Verdict, Witness
 from ir_passes.symbolic.solve import can_hold, never_negative
-from ir_passes.symbolic.terms import (
-    Any,
-    AtLeastZero,
-    Condition,
-    Poly,
-    Symbol,
-    UndeterminedError,
-    both,
-    polys_of,
-    symbols,
-)
+from ir_passes.symbolic.terms import Poly, Symbol, UndeterminedError
 
 MAX_TURNS_REPLAYED = 4096
 

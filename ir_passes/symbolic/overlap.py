@@ -9,25 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 
+from ir_passes.symbolic.conditions import Condition, both, either, equal, less, polys_of, symbols, unknowns
 from ir_passes.symbolic.evaluate import Replacer, holds, value_of
 from ir_passes.symbolic.judge import Judge
 from ir_passes.symbolic.places import Place
-from ir_passes.symbolic.report import Check, Verdict, Witness
+from ir_passes.symbolic.report import Check, Status, Verdict, Witness
 from ir_passes.symbolic.solve import can_hold, is_never, never_negative
-from ir_passes.symbolic.terms import (
-    Atom,
-    Condition,
-    Poly,
-    Symbol,
-    UndeterminedError,
-    both,
-    either,
-    equal,
-    less,
-    polys_of,
-    symbols,
-    unknowns,
-)
+from ir_passes.symbolic.terms import Atom, Poly, Symbol, UndeterminedError
 
 _STEPS = (1, -1, 2, 3, 4, 7, 8, 16, 32, 64, 128)
 
@@ -36,10 +24,16 @@ def overlap_verdict(first: Place, second: Place, judge: Judge) -> Verdict:
     """Whether two stores (or one and itself) of different blocks can hit one element of their common root."""
     fine = f"no two blocks store to one element of {first.root.name}"
 
-    def say(status: str, message: str = fine, **more: object) -> Verdict:
+    def say(status: Status, message: str = fine, **more: object) -> Verdict:
         other = None if first is second else second.event.op
         return Verdict(
-            Check.DISJOINT_STORES, status, message, first.event.op, array=first.root.name, other=other, **more  # type: ignore[arg-type]
+            Check.DISJOINT_STORES,
+            status,
+            message,
+            first.event.op,
+            array=first.root.name,
+            other=other,
+            **more,  # type: ignore[arg-type]
         )
 
     blocks = [s for s in (_block(p) for p in judge.trace.blocks) if s is not None]
@@ -109,9 +103,7 @@ class _Twin:
         self.here = here
         self.given = given
         self.blocks = blocks
-        self.renamed = {
-            s: _twin_of(s) for s in symbols(*there, given_there) | set(blocks) if s.kind != "parameter"
-        }
+        self.renamed = {s: _twin_of(s) for s in symbols(*there, given_there) | set(blocks) if s.kind != "parameter"}
         by: dict[Atom, Poly] = {s: Poly.of(t) for s, t in self.renamed.items()}
         for symbol, twin in self.renamed.items():
             twin.facts = tuple(Replacer(by).poly(f) for f in symbol.facts)
@@ -183,7 +175,7 @@ def _neighbours(twin: _Twin, same: Condition, given: Condition, judge: Judge) ->
         if not block.low <= numbers[twin.renamed[block]] <= block.high:
             continue
         try:
-            known = {s: n for s, n in numbers.items()}
+            known = dict(numbers)
             if (
                 holds(both(same, given), known)
                 and all(value_of(f, known) >= 0 for s in known for f in s.facts)

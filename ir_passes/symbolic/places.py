@@ -7,24 +7,11 @@ from dataclasses import dataclass
 
 from cutile_sim.tileir.core import Op, Value
 from cutile_sim.tileir.types import GatherScatterViewType, PartitionViewType, PointerType, StridedViewType, TileType
+from ir_passes.symbolic.conditions import Condition, at_least, both, either, less, polys_of
 from ir_passes.symbolic.evaluate import replace
 from ir_passes.symbolic.execute import Event
-from ir_passes.symbolic.rules import as_condition, shape_of, unsigned
-from ir_passes.symbolic.solve import never_negative
-from ir_passes.symbolic.terms import (
-    ALWAYS,
-    ONE,
-    ZERO,
-    Atom,
-    Condition,
-    Poly,
-    at_least,
-    both,
-    either,
-    less,
-    polys_of,
-    symbols,
-)
+from ir_passes.symbolic.numbers import as_condition, shape_of, unsigned
+from ir_passes.symbolic.terms import ONE, ZERO, Atom, Poly
 from ir_passes.symbolic.values import Lost, Pointers, Root, Tensor, Tiles, lane, lane_term
 
 TARGETS = ("source", "destination", "pointers", "view")
@@ -249,8 +236,4 @@ def outside(items: Poly, root: Root) -> Condition:
 
 def beyond(coordinates: Sequence[Poly], root: Root) -> Condition:
     """The condition that some coordinate leaves its dimension."""
-    return either(
-        *(either(less(i, 0), at_least(i, n)) for i, n in zip(coordinates, root.shape, strict=True))
-    )
-
-
+    return either(*(either(less(i, 0), at_least(i, n)) for i, n in zip(coordinates, root.shape, strict=True)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cutile_sim.optable.encoding import Signedness
-from cutile_sim.tileir.core import Function, Op
+from cutile_sim.tileir.core import Function, Op, Value
 from ir_passes.symbolic.accesses import CHECKED_OPS, access_verdicts, address_values, arithmetic_verdicts, verb
 from ir_passes.symbolic.coverage import coverage_verdict
 from ir_passes.symbolic.execute import Event, Launch, follow
@@ -39,7 +39,7 @@ def prove(function: Function, launch: Launch) -> Proofs:
     return Proofs(tuple(verdicts))
 
 
-def _unsigned_reads(function: Function) -> frozenset:
+def _unsigned_reads(function: Function) -> frozenset[Value]:
     return frozenset(
         value
         for op in function.walk()
@@ -70,7 +70,7 @@ def _stores(events: list[Event], launch: Launch, judge: Judge) -> Iterator[Verdi
     for op, reason in lost:
         fine = "no two blocks store to one element"
         yield Verdict(Check.DISJOINT_STORES, "not checked", fine, op, reason=reason)
-    for root, stores in places.items():
+    for stores in places.values():
         for i, first in enumerate(stores):
             for second in stores[i:]:
                 yield overlap_verdict(first, second, judge)

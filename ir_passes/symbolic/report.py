@@ -11,18 +11,20 @@ from cutile_sim.tileir.core import Location, Op
 
 
 class Check(Enum):
-    """What is checked. The value is the stable id of its finding."""
+    """What is checked. The value is the stable id of its finding: the sanitizer's, where it looks for the same."""
 
-    RANGE = "CTS201"
-    TILE_INDEX = "CTS202"
-    PROMISED_BOUNDS = "CTS203"
-    DISJOINT_STORES = "CTS204"
-    COVERAGE = "CTS205"
-    DIVISION = "CTS206"
-    SHIFT = "CTS207"
-    OVERFLOW = "CTS208"
-    ASSUMPTION = "CTS209"
-    CLIPPED_STORE = "CTS210"
+    RANGE = "CTS101"
+    PROMISED_BOUNDS = "CTS102"
+    DISJOINT_STORES = "CTS201"
+    ASSUMPTION = "CTS401"
+    OVERFLOW = "CTS404"
+    DIVISION = "CTS501"
+    LEAST_BY_MINUS_ONE = "CTS502"
+    SHIFT = "CTS503"
+    COVERAGE = "CTS701"
+    STORED_TILE = "CTS703"
+    CLIPPED_STORE = "CTS704"
+    LOADED_TILE = "CTS705"
 
     @property
     def title(self) -> str:
@@ -71,7 +73,7 @@ class Verdict:
         op: The operation it is about; None for what is about a whole array.
         message: What was proved or what goes wrong.
         reason: Why it was not checked.
-        condition: For open launch parameters: when exactly it goes wrong, where that is known.
+        condition: For open launch parameters: when it goes wrong, where that is known.
         array: The array argument it is about.
         index: Index in that array.
         other: The second operation, where two clash.
@@ -102,7 +104,7 @@ class Verdict:
         if self.witness is not None:
             tail += f" ({self.witness})"
         if self.condition:
-            tail += f"; exactly when {self.condition}"
+            tail += f"; whenever {self.condition}"
         return f"{self.status}: {self.message}{tail}"
 
 

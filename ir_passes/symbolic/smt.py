@@ -8,21 +8,10 @@ from types import ModuleType
 from typing import Any as Anything
 from typing import Literal
 
-from ir_passes.symbolic.terms import (
-    All,
-    Any,
-    AtLeastZero,
-    Atom,
-    Choice,
-    Condition,
-    Poly,
-    Quotient,
-    Symbol,
-    Truth,
-    Unknown,
-)
+from ir_passes.symbolic.conditions import All, Any, AtLeastZero, Condition, Truth, Unknown
+from ir_passes.symbolic.terms import Atom, Choice, Poly, Quotient, Symbol
 
-TIMEOUT_MS = 3000
+TIMEOUT_MS = 1500
 
 
 @lru_cache(maxsize=1)

@@ -1,7 +1,7 @@
 """Is a polynomial never negative? Can a condition hold?
 
-First by adding up facts: `goal - c * fact` with c >= 0 is easier and proves the goal, until bounds alone decide. Then by
-cases, for choices. Then by trying numbers, for a counterexample. Only then by z3, if it is installed.
+First by adding up facts: `goal - c * fact` with c >= 0 is easier and proves the goal, until bounds alone decide. Then
+by cases, for choices. Then by trying numbers, for a counterexample. Only then by z3, if it is installed.
 """
 
 from __future__ import annotations
@@ -12,24 +12,10 @@ from itertools import islice, product
 from math import inf
 from typing import Literal
 
+from ir_passes.symbolic.conditions import Condition, alternatives, both, negate, symbols, unknowns
 from ir_passes.symbolic.evaluate import holds, replace, value_of
 from ir_passes.symbolic.smt import smt_answer
-from ir_passes.symbolic.terms import (
-    AtLeastZero,
-    Atom,
-    Choice,
-    Condition,
-    Monomial,
-    Poly,
-    Quotient,
-    Symbol,
-    UndeterminedError,
-    alternatives,
-    both,
-    negate,
-    symbols,
-    unknowns,
-)
+from ir_passes.symbolic.terms import Atom, Choice, Monomial, Poly, Quotient, Symbol, UndeterminedError
 
 MAX_STEPS = 300
 MAX_CASES = 24
@@ -273,6 +259,3 @@ def _scattered(free: list[Symbol]) -> Iterator[dict[Symbol, int]]:
             high = int(symbol.high) if symbol.high < inf else low + 1000
             numbers[symbol] = low + (state >> 16) % (high - low + 1)
         yield numbers
-
-
-__all__ = ["Answer", "AtLeastZero", "can_hold", "is_never", "never_negative"]

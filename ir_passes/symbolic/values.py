@@ -6,12 +6,15 @@ lane by the symbols of `lane`. Floats and tokens are `Nothing`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from cutile_sim.dtypes import ElementType
+from cutile_sim.tileir.core import Op
 from cutile_sim.tileir.types import PointerType, TileType, Type, ViewType
-from ir_passes.symbolic.terms import Condition, Kind, Poly, Symbol, Unknown
+from ir_passes.symbolic.conditions import Condition, Unknown
+from ir_passes.symbolic.terms import Kind, Poly, Symbol
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +77,9 @@ class Lost:
 Followed = Poly | Condition | Pointers | Tensor | Tiles | Nothing | Lost
 
 NOTHING = Nothing()
+
+Rule = Callable[[Op, Sequence[Followed], Sequence[Poly]], Followed | None]
+"""The result of an operation, from its operands and the facts of its path. None: not followed."""
 
 
 @lru_cache(maxsize=4096)

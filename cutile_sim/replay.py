@@ -1,0 +1,250 @@
+"""Confirms what a proof says goes wrong: the engine runs the blocks it names and looks whether that happens.
+
+Arrays are put back as they were afterwards. What is looked at is computed here in Python integers, not by the prover.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from cutile_sim.engine.context import Context, Fill
+from cutile_sim.engine.machine import Limits
+from cutile_sim.engine.observer import Observer
+from cutile_sim.engine.values import TileView
+from cutile_sim.errors import CutileSimError, KernelError, OutOfBoundsError
+from cutile_sim.frontend.params import LaunchParam, ListBuffer, PointerParam
+from cutile_sim.launch import launch, map_array, program_of
+from cutile_sim.memory.space import AddressSpace
+from cutile_sim.sanitize.lanes import counting, lane_addresses
+from cutile_sim.tileir.attributes import Bounded, DivBy
+from cutile_sim.tileir.core import Function, Module, Op, Value
+from cutile_sim.tileir.types import GatherScatterViewType, PartitionViewType
+from ir_passes.symbolic import Check, Verdict
+
+MAX_BLOCKS = 1 << 14
+"""Blocks that a replay runs at most: all of a grid, to see that an element is never written."""
+_FAULTS = (Check.RANGE, Check.PROMISED_BOUNDS)
+
+
+class _SeenError(CutileSimError):
+    """What was looked for has happened: there is no need to go on. The engine passes on errors of this kind alone."""
+
+
+def replay(
+    module: Module,
+    function: Function,
+    params: Sequence[LaunchParam],
+    grid: tuple[int, int, int],
+    verdict: Verdict,
+) -> str:
+    """Run the blocks that a violated verdict names. "" where what it says happens, else why it is not confirmed."""
+    witness = verdict.witness
+    assert witness is not None
+    with _arrays_kept(params):
+        if verdict.check is Check.DISJOINT_STORES:
+            assert witness.other_block is not None
+            ops = {verdict.op, verdict.other or verdict.op}
+            stored = []
+            for block in (witness.block, witness.other_block):
+                watch: _Watch = _Stores(ops)
+                doubt = _run(module, function, params, grid, block, watch)
+                if doubt:
+                    return doubt
+                stored.append(watch.addresses)  # type: ignore[attr-defined]
+            return "" if stored[0] & stored[1] else _unconfirmed(verdict)
+        if verdict.check is Check.COVERAGE:
+            return _never_written(module, function, params, grid, verdict)
+        seen = _Computed(verdict)
+        doubt = _run(module, function, params, grid, witness.block, seen, wanted=verdict)
+        return "" if seen.happened else doubt or _unconfirmed(verdict)
+
+
+def _unconfirmed(verdict: Verdict) -> str:
+    return (
+        f"its counterexample ({verdict.witness}) was not confirmed by running it: this is a mistake of cutile_sim, "
+        "please report it with the kernel"
+    )
+
+
+@contextmanager
+def _arrays_kept(params: Sequence[LaunchParam]) -> Iterator[None]:
+    """Put all that the arrays hold back at the end."""
+    arrays = [p.array for p in params if isinstance(p, PointerParam)]
+    arrays += [w for p in params if isinstance(p, ListBuffer) for w in p.words if not isinstance(w, int)]
+    blocks = {(a.base_address, a.base_bytes) for a in arrays if a.writeable and a.base_bytes}
+    saved = [(address, ctypes.string_at(address, size)) for address, size in blocks]
+    try:
+        yield
+    finally:
+        for address, data in saved:
+            ctypes.memmove(address, data, len(data))
+
+
+class _Watch(Observer):
+    happened = False
+
+
+def _run(
+    module: Module,
+    function: Function,
+    params: Sequence[LaunchParam],
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int] | None,
+    watch: _Watch,
+    *,
+    wanted: Verdict | None = None,
+) -> str:
+    """Run one block, or all. "" where it ends, or stops by what is wanted; else why it stops."""
+    box = None if block is None else tuple((b, b + 1) for b in block)
+    try:
+        launch(
+            program_of(module, function, watched=True),
+            grid,
+            params,
+            fill=Fill("zero"),
+            limits=Limits(seconds=20),
+            observer=watch,
+            box=box,  # type: ignore[arg-type]
+        )
+    except _SeenError:
+        watch.happened = True
+    except OutOfBoundsError as error:
+        if wanted is not None and wanted.check in _FAULTS and error.location == wanted.location:
+            watch.happened = True
+        else:
+            return f"the block stops before it gets there: {error.reason}"
+    except KernelError as error:
+        return f"the block stops before it gets there: {error.reason}"
+    except CutileSimError as error:
+        return f"it cannot be replayed: {error.reason}"
+    return ""
+
+
+class _Stores(_Watch):
+    """Which addresses some operations store to."""
+
+    def __init__(self, ops: set[Op | None]) -> None:
+        self.ops = ops
+        self.addresses: set[int] = set()
+
+    def storing(self, place: Any, mask: Any, element: Any, stored: Any, cx: Context) -> None:
+        if cx.op in self.ops:
+            addresses, lanes = lane_addresses(place), counting(place, mask)
+            live = addresses if lanes is None else np.broadcast_to(addresses, lanes.shape)[lanes]
+            self.addresses.update(np.unique(live).tolist())
+
+
+class _StoresTo(_Watch):
+    """Whether one address is stored to, by offset from where an array lies."""
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+
+    def storing(self, place: Any, mask: Any, element: Any, stored: Any, cx: Context) -> None:
+        addresses, lanes = lane_addresses(place), counting(place, mask)
+        hit = np.broadcast_to(addresses, lanes.shape)[lanes] if lanes is not None else addresses
+        if (hit == self.address).any():
+            raise _SeenError("seen")
+
+    def updating(self, place: Any, mask: Any, element: Any, arg: Any, cx: Context) -> None:
+        self.storing(place, mask, element, arg, cx)
+
+
+def _never_written(
+    module: Module, function: Function, params: Sequence[LaunchParam], grid: tuple[int, int, int], verdict: Verdict
+) -> str:
+    if grid[0] * grid[1] * grid[2] > MAX_BLOCKS:
+        return f"it takes a run of more than {MAX_BLOCKS:,} blocks to confirm that no block writes {verdict.index}"
+    assert verdict.index is not None
+    space = AddressSpace()
+    address = None
+    # Addresses are given out in the order of parameters, the same every time.
+    for param in params:
+        if isinstance(param, PointerParam):
+            start = map_array(space, param.array, [])
+            if param.array.name == verdict.array:
+                steps = zip(verdict.index, param.array.strides_elems, strict=True)
+                address = start + sum(i * s for i, s in steps) * param.array.element.size_bytes
+        elif isinstance(param, ListBuffer):
+            return "an array in a list cannot be watched"
+    if address is None:
+        return _unconfirmed(verdict)
+    watch = _StoresTo(address)
+    doubt = _run(module, function, params, grid, None, watch)
+    return doubt or (_unconfirmed(verdict) if watch.happened else "")
+
+
+class _Computed(_Watch):
+    """Looks at the operands of one operation before it runs."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        self.verdict = verdict
+
+    def before(self, op: Op, slots: list[Any], cx: Context) -> None:
+        if op is self.verdict.op and _happens(self.verdict.check, op, slots):
+            raise _SeenError("seen")
+
+
+def _happens(check: Check, op: Op, slots: list[Any]) -> bool:
+    if check in (Check.STORED_TILE, Check.LOADED_TILE, Check.CLIPPED_STORE):
+        return _tile_leaves(op, slots, wholly=check is not Check.CLIPPED_STORE)
+    operands = [slots[v.index] for v in op.inputs]
+    if check is Check.DIVISION:
+        return bool((operands[1] == 0).any())
+    if check is Check.LEAST_BY_MINUS_ONE:
+        return bool(((operands[0] == np.iinfo(operands[0].dtype).min) & (operands[1] == -1)).any())
+    if check is Check.SHIFT:
+        return any(not 0 <= int(n) < operands[1].dtype.itemsize * 8 for n in np.unique(operands[1]))
+    if check is Check.OVERFLOW:
+        return _overflows(op, operands)
+    if check is Check.ASSUMPTION:
+        return _is_broken(op.attributes["predicate"], operands[0])
+    return False
+
+
+def _tile_leaves(op: Op, slots: list[Any], *, wholly: bool) -> bool:
+    target, indices = op.operands["view"], op.operands["index"]
+    assert isinstance(target, Value) and isinstance(indices, tuple)
+    view: TileView = slots[target.index]
+    kind = view.type
+    for i, value in enumerate(indices):
+        if isinstance(kind, GatherScatterViewType):
+            if i == kind.sparse_dim:
+                continue
+            step, along = 1, i
+        else:
+            steps = kind.tile_shape if isinstance(kind, PartitionViewType) else kind.traversal_strides
+            step, along = steps[i], kind.dim_map[i]
+        index = slots[value.index]
+        first = index.astype(object) % (1 << index.dtype.itemsize * 8) * step
+        last = first if wholly else first + (kind.tile_shape[i] - 1)
+        if (last >= view.tensor.shape[along]).any():
+            return True
+    return False
+
+
+def _overflows(op: Op, operands: list[Any]) -> bool:
+    half = 1 << (operands[0].dtype.itemsize * 8 - 1)
+    a, b = operands[0].astype(object), operands[-1].astype(object)
+    exact = {
+        "addi": lambda: a + b,
+        "subi": lambda: a - b,
+        "muli": lambda: a * b,
+        "shli": lambda: a * 2**b,
+        "negi": lambda: -a,
+    }[op.name]()
+    return bool(((exact < -half) | (exact >= half)).any())
+
+
+def _is_broken(promise: object, value: np.ndarray) -> bool:
+    if isinstance(promise, DivBy):
+        return bool((value.astype(np.int64) % promise.divisor != 0).any())
+    if isinstance(promise, Bounded):
+        low = promise.lower is not None and bool((value < promise.lower).any())
+        return low or (promise.upper is not None and bool((value > promise.upper).any()))
+    return False
