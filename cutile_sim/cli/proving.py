@@ -98,7 +98,8 @@ def print_proofs(proofs: ProofReport) -> None:
         if verdict.status == "proved" and verdict.check.name in _ARITHMETIC:
             others += 1
             continue
-        click.echo(f"  {verdict.status.upper():<12} {_place(verdict)}: {verdict.message}{_tail(verdict)}")
+        word = "NOTE" if verdict.status == "violated" and verdict.is_note else verdict.status.upper()
+        click.echo(f"  {word:<12} {_place(verdict)}: {verdict.message}{_tail(verdict)}")
     click.echo(f"  {'PROVED':<12} {others} checks of divisions, shifts, overflow and promises")
     open_ones = len(proofs.of("not checked"))
     if open_ones:
