@@ -22,7 +22,6 @@ _SEVERITY: dict[Check, Severity] = {
     Check.STORED_TILE: "warning",
     Check.LOADED_TILE: "warning",
     Check.COVERAGE: "warning",
-    Check.CLIPPED_STORE: "note",
 }
 
 
@@ -79,6 +78,7 @@ def prove_launch(
         names.grid(grid),
         tuple(_parameters(params, flat_names, sizes or {}, names)),
         {g.name: len(g.data) for g in module.globals.values()},
+        _idle_strides(params),
     )
     names.check_all_used()
     proofs = prove(function, launch)
@@ -111,7 +111,7 @@ def _report(proofs: Proofs, confirm: Any) -> ProofReport:
             doubt = confirm(verdict)
             if doubt:
                 verdict = replace(verdict, status="not checked", witness=None, condition="", reason=doubt)
-            else:
+            elif not verdict.is_note:
                 findings.append(_finding(verdict))
         verdicts.append(verdict)
     return ProofReport(tuple(verdicts), without_suppressed(findings))
@@ -255,6 +255,16 @@ def _parameters(
         elif name not in used:
             raise UsageError(f"no array and no integer parameter is called {name!r}")
     return found
+
+
+def _idle_strides(params: list[LaunchParam]) -> frozenset[int]:
+    """Positions of strides along axes of one element: a launch does not look whether they keep what is promised."""
+    found = set()
+    for position, param in enumerate(params):
+        if isinstance(param, PointerParam):
+            shape = param.array.shape
+            found |= {position + 1 + len(shape) + d for d, n in enumerate(shape) if n == 1}
+    return frozenset(found)
 
 
 def _scalar(param: ScalarParam) -> Followed:

@@ -56,11 +56,15 @@ from ir_passes.symbolic.values import (
 
 @dataclass(frozen=True)
 class Launch:
-    """What a kernel is launched with: `parameters` are the entry function's, in order."""
+    """What a kernel is launched with: `parameters` are the entry function's, in order.
+
+    `without_promise` are positions of parameters whose promises nobody keeps: strides along axes of one element.
+    """
 
     grid: tuple[Poly, Poly, Poly]
     parameters: tuple[Followed, ...]
     globals_bytes: dict[str, int] = field(default_factory=dict)
+    without_promise: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)

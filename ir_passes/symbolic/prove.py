@@ -25,18 +25,30 @@ def prove(function: Function, launch: Launch) -> Proofs:
     addresses = address_values(function)
     judge = Judge(trace, launch, _unsigned_reads(function))
     verdicts: list[Verdict] = []
+    idle = _without_promise(function, launch)
     met = set()
     for event in trace.events:
         met.add(event.op)
         if target_of(event.op) is not None:
             verdicts.extend(access_verdicts(event, judge))
-        elif event.op.name in CHECKED_OPS:
+        elif event.op.name in CHECKED_OPS and event.op not in idle:
             verdicts.extend(arithmetic_verdicts(event, judge, addresses))
     for op in function.walk():
         if op not in met and target_of(op) is not None:
             verdicts.append(Verdict(Check.RANGE, "proved", f"the {verb(op)} is never reached", op))
     verdicts.extend(_stores(trace.events, launch, judge))
     return Proofs(tuple(verdicts))
+
+
+def _without_promise(function: Function, launch: Launch) -> set[Op]:
+    """The promises on parameters of which nobody keeps any."""
+    values = {function.parameters[i] for i in launch.without_promise}
+    found = set()
+    for op in function.walk():
+        if op.name == "assume" and op.inputs[0] in values:
+            found.add(op)
+            values.update(op.results)
+    return found
 
 
 def _unsigned_reads(function: Function) -> frozenset[Value]:
