@@ -19,7 +19,7 @@ from ir_passes.symbolic.overlap import overlap_verdict
 from ir_passes.symbolic.places import Place
 from ir_passes.symbolic.report import Check, Status, Verdict, Witness
 from ir_passes.symbolic.solve import can_hold, never_negative
-from ir_passes.symbolic.terms import ONE, ZERO, Atom, Poly, Symbol
+from ir_passes.symbolic.terms import ONE, ZERO, Atom, Poly, Symbol, quotient
 from ir_passes.symbolic.values import Root
 
 
@@ -73,8 +73,10 @@ def _covers(place: Place, judge: Judge) -> str:
     if _counts_all(place, judge):
         return ""
     # How often a loop runs must follow from which elements there are, and not be taken for granted.
-    endless: dict[Atom, Poly] = {t: Poly.of(Symbol(t.name, "turn", 0, inf)) for t in turns}
-    enough = [replace(f, endless) for t in turns for f in t.facts]
+    # A loop that every block runs equally often is like one more axis of the grid.
+    open_ended = [t for t in turns if _turns(t) is None]
+    endless: dict[Atom, Poly] = {t: Poly.of(Symbol(t.name, "turn", 0, inf)) for t in open_ended}
+    enough = [replace(f, endless) for t in open_ended for f in t.facts]
     coordinates = tuple(replace(c, endless) for c in coordinates)
     given = replace_in(place.given, endless)
     free = symbols(*coordinates)
@@ -120,14 +122,28 @@ def _reach(element: Poly, extent: Poly) -> _Reach | str:
         if not never_negative(reach + 1 - factor):
             hole = first + reach + 1
             return _Reach(first, None, hole if never_negative(factor - reach - 2) else None) if hole else "it has gaps"
-        if symbol.kind == "turn":
+        if symbol.kind == "turn" and _turns(symbol) is None:
             # How often a loop runs is a condition of its own, which elements inside the array must meet.
             return _Reach(first, None)
         reach = reach + factor * _largest(symbol)
     return _Reach(first, first + reach)
 
 
+def _turns(symbol: Symbol) -> Poly | None:
+    """The last turn of a loop, where all blocks run it equally often."""
+    if symbol.kind != "turn" or len(symbol.facts) != 1:
+        return None
+    step = symbol.facts[0].coefficient(symbol)
+    if step is None or not never_negative(-step - 1):
+        return None
+    last = symbol.facts[0] - step * symbol
+    return None if any(s.kind != "parameter" for s in symbols(last, step)) else quotient(last, -step)
+
+
 def _largest(symbol: Symbol) -> Poly:
+    turns = _turns(symbol)
+    if turns is not None:
+        return turns
     if symbol.kind == "block" and symbol.facts:
         return symbol.facts[0] + symbol
     return Poly.of(int(symbol.high))

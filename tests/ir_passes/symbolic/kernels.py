@@ -1,0 +1,194 @@
+"""Kernels with planted mistakes, and beside each the correct one. `# BUG: id` marks the line that must be found."""
+
+import cuda.tile as ct
+
+Const = ct.Constant[int]
+
+
+@ct.kernel
+def copy(x, y, T: Const):
+    i = ct.bid(0)
+    ct.store(y, (i,), ct.load(x, (i,), (T,)))
+
+
+@ct.kernel
+def offset_as_index(x, y, T: Const):
+    i = ct.bid(0) * T
+    tile = ct.load(x, (i,), (T,))  # BUG: CTS705
+    ct.store(y, (i,), tile)  # BUG: CTS703, CTS701
+
+
+@ct.kernel
+def rounded_down(x, y, T: Const):
+    i = ct.bid(0)
+    ct.store(y, (i,), ct.load(x, (i,), (T,)))  # BUG: CTS701
+
+
+@ct.kernel
+def other_bound(x, y, T: Const):
+    i = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
+    tile = ct.gather(x, i, mask=i < y.shape[0], check_bounds=False)  # BUG: CTS101
+    ct.scatter(y, i, tile)
+
+
+@ct.kernel
+def own_bound(x, y, T: Const):
+    i = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
+    tile = ct.gather(x, i, mask=i < x.shape[0], check_bounds=False, padding_value=0)
+    ct.scatter(y, i, tile)
+
+
+@ct.kernel
+def base_length(x, y, n, T: Const):
+    i = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
+    tile = ct.gather(x, i, mask=i < n, check_bounds=False, padding_value=0)  # BUG: CTS101
+    ct.scatter(y, i, tile)
+
+
+@ct.kernel
+def shared_tile(x, y, T: Const):
+    i = ct.bid(0)
+    ct.store(y, (i // 2,), ct.load(x, (i,), (T,)))  # BUG: CTS201
+
+
+@ct.kernel
+def own_tile(x, y, T: Const):
+    i = ct.bid(0)
+    ct.store(y, (i,), ct.load(x, (i // 2,), (T,)))
+
+
+@ct.kernel
+def unused_axis(x, y, T: Const):
+    ct.store(y, (ct.bid(0),), ct.load(x, (ct.bid(1),), (T,)))  # BUG: CTS201
+
+
+@ct.kernel
+def overflow(x, y, T: Const):
+    i = ct.bid(0) * x.shape[0] * 4096 + ct.arange(T, dtype=ct.int32)  # BUG: CTS404
+    ct.scatter(y, i // 4096, ct.gather(x, i))  # BUG: CTS701
+
+
+@ct.kernel
+def wide(x, y, T: Const):
+    i = ct.bid(0).astype(ct.int64) * x.shape[0] * 4096 + ct.arange(T, dtype=ct.int32)
+    ct.atomic_add(y, i // 4096, ct.gather(x, i))
+
+
+@ct.kernel
+def unwritten(x, y, z, T: Const):
+    i = ct.bid(0)
+    tile = ct.load(x, (i,), (T,))
+    ct.store(y, (i,), tile)
+    ct.store(z, (i * 2,), tile)  # BUG: CTS701
+
+
+@ct.kernel
+def both_halves(x, y, z, T: Const):
+    i = ct.bid(0)
+    tile = ct.load(x, (i,), (T,))
+    ct.store(y, (i,), tile)
+    for half in range(2):
+        ct.store(z, (i * 2 + half,), tile)
+
+
+@ct.kernel
+def slice_past_end(x, y, T: Const):
+    i = ct.bid(0)
+    part = x.slice(axis=0, start=i * T, stop=i * T + T)
+    ct.store(y, (i,), ct.load(part, (0,), (T,)))  # BUG: CTS101
+
+
+@ct.kernel
+def slice_inside(x, y, T: Const):
+    i = ct.bid(0)
+    start = ct.minimum(i * T, x.shape[0] - T)
+    part = x.slice(axis=0, start=start, stop=start + T)
+    ct.store(y, (i,), ct.load(part, (0,), (T,)))
+
+
+@ct.kernel
+def unchecked(x, y, T: Const):
+    i = ct.bid(0)
+    tile = ct.load(x, (i,), (T,), check_bounds=False)  # BUG: CTS102
+    ct.store(y, (i,), tile)
+
+
+@ct.kernel
+def divides(x, y, d, T: Const):
+    i = ct.bid(0)
+    ct.store(y, (i,), ct.load(x, (i,), (T,)) + i // (d - i))  # BUG: CTS501
+
+
+@ct.kernel
+def divides_safely(x, y, d, T: Const):
+    i = ct.bid(0)
+    ct.store(y, (i,), ct.load(x, (i,), (T,)) + i // ct.maximum(d - i, 1))
+
+
+@ct.kernel
+def shifts(x, y, T: Const):
+    i = ct.bid(0)
+    ct.store(y, (i,), ct.load(x, (i,), (T,)) + (1 << (i + 27)))  # BUG: CTS503
+
+
+@ct.kernel
+def shifts_safely(x, y, T: Const):
+    i = ct.bid(0)
+    ct.store(y, (i,), ct.load(x, (i,), (T,)) + (1 << ((i + 27) & 31)))
+
+
+@ct.kernel
+def promises(x, y, n, T: Const):
+    i = ct.bid(0)
+    m = ct.assume_divisible_by(n, 8)  # BUG: CTS401
+    ct.store(y, (i,), ct.load(x, (i,), (T,)) + m)
+
+
+@ct.kernel
+def persistent(x, y, T: Const):
+    for t in range(ct.bid(0), ct.num_tiles(x, 0, shape=(T,)), ct.num_blocks(0)):
+        ct.store(y, (t,), ct.load(x, (t,), (T,)))
+
+
+@ct.kernel
+def while_guarded(x, y, T: Const):
+    t = ct.bid(0)
+    while t < ct.cdiv(x.shape[0], T):
+        ct.store(y, (t,), ct.load(x, (t,), (T,)))
+        t += ct.num_blocks(0)
+
+
+@ct.kernel
+def matmul(a, b, c, TM: Const, TN: Const, TK: Const):
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((TM, TN), dtype=ct.float32)
+    for k in range(ct.num_tiles(a, axis=1, shape=(TM, TK))):
+        x = ct.load(a, index=(i, k), shape=(TM, TK), padding_mode=ct.PaddingMode.ZERO)
+        y = ct.load(b, index=(k, j), shape=(TK, TN), padding_mode=ct.PaddingMode.ZERO)
+        acc = ct.mma(x, y, acc)
+    ct.store(c, index=(i, j), tile=acc.astype(c.dtype))
+
+
+@ct.kernel
+def swizzled(x, y, T: Const, G: Const):
+    i = ct.bid(0)
+    rows, columns = ct.cdiv(x.shape[0], T), ct.cdiv(x.shape[1], T)
+    group = i // (G * columns)
+    size = ct.minimum(rows - group * G, G)
+    row, column = group * G + i % size, (i % (G * columns)) // size
+    ct.store(y, (row, column), ct.load(x, (row, column), (T, T)))
+
+
+@ct.kernel
+def by_data(x, where, y, T: Const):
+    i = ct.bid(0)
+    target = ct.load(where, (i,), (T,))
+    ct.scatter(y, target, ct.load(x, (i,), (T,)), check_bounds=False)
+
+
+@ct.kernel
+def locked(x, y, lock, T: Const):
+    while ct.atomic_cas(lock, 0, 0, 1, memory_order=ct.MemoryOrder.ACQUIRE) == 1:
+        pass
+    ct.store(y, (0,), ct.load(x, (ct.bid(0),), (T,)) + ct.load(y, (0,), (T,)))
+    ct.atomic_xchg(lock, 0, 0, memory_order=ct.MemoryOrder.RELEASE)

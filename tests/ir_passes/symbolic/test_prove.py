@@ -1,0 +1,198 @@
+"""Planted mistakes are found on their lines and confirmed by the engine; correct kernels are proved."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cutile_sim.errors import UsageError
+from cutile_sim.frontend.export import prepare_launch
+from cutile_sim.proofs import prove_launch
+from cutile_sim.replay import replay
+from ir_passes.symbolic import Witness
+
+pytest.importorskip("cuda.tile")
+pytestmark = pytest.mark.cutile
+
+MARK = re.compile(r"# BUG: ([A-Z0-9, ]+)")
+FILE = Path(__file__).with_name("kernels.py")
+
+
+@pytest.fixture(scope="module")
+def kernels() -> ModuleType:
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("symbolic_kernels", FILE)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def marks(function: str) -> set[tuple[str, int]]:
+    found, inside = set(), False
+    for number, line in enumerate(FILE.read_text().splitlines(), 1):
+        if line.startswith("def "):
+            inside = line.startswith(f"def {function}(")
+        if inside and (mark := MARK.search(line)):
+            found.update((name.strip(), number) for name in mark[1].split(","))
+    return found
+
+
+def f(*shape: int) -> np.ndarray:
+    return np.zeros(shape, np.float32)
+
+
+def i(*shape: int) -> np.ndarray:
+    return np.zeros(shape, np.int32)
+
+
+CASES: dict[str, tuple[Any, Callable[[], tuple[Any, ...]]]] = {
+    "copy": (8, lambda: (f(128), f(128), 16)),
+    "offset_as_index": (8, lambda: (f(128), f(128), 16)),
+    "rounded_down": (7, lambda: (f(120), f(120), 16)),
+    "other_bound": (8, lambda: (f(120), f(128), 16)),
+    "own_bound": (8, lambda: (f(120), f(128), 16)),
+    "base_length": (8, lambda: (f(256)[:240:2], f(128), 240, 16)),
+    "shared_tile": (8, lambda: (f(128), f(64), 16)),
+    "own_tile": (8, lambda: (f(64), f(128), 16)),
+    "unused_axis": ((8, 2), lambda: (f(32), f(128), 16)),
+    "overflow": (8192, lambda: (f(128), f(8192), 16)),
+    "wide": (8192, lambda: (f(128), f(8192), 16)),
+    "unwritten": (8, lambda: (f(128), f(128), f(256), 16)),
+    "both_halves": (8, lambda: (f(128), f(128), f(256), 16)),
+    "slice_past_end": (9, lambda: (f(128), f(144), 16)),
+    "slice_inside": (9, lambda: (f(128), f(144), 16)),
+    "unchecked": (8, lambda: (f(120), f(128), 16)),
+    "divides": (8, lambda: (f(128), f(128), 5, 16)),
+    "divides_safely": (8, lambda: (f(128), f(128), 5, 16)),
+    "shifts": (8, lambda: (f(128), f(128), 16)),
+    "shifts_safely": (8, lambda: (f(128), f(128), 16)),
+    "promises": (8, lambda: (f(128), f(128), 12, 16)),
+    "persistent": (3, lambda: (f(128), f(128), 16)),
+    "while_guarded": (3, lambda: (f(128), f(128), 16)),
+    "matmul": ((4, 4), lambda: (f(250, 150), f(150, 200), f(250, 200), 64, 64, 32)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_planted_or_proved(name: str, kernels: ModuleType) -> None:
+    grid, make = CASES[name]
+    report = prove_launch(getattr(kernels, name), grid, *make())
+    found = {(f.id, f.location.line if f.location else 0) for f in report.findings}
+    assert found == marks(name), "\n".join(map(str, report.verdicts))
+    if not found and name not in ("while_guarded", "wide"):
+        assert report.is_complete, "\n".join(map(str, report.of("not checked")))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_arrays_are_left_as_they_are(name: str, kernels: ModuleType) -> None:
+    grid, make = CASES[name]
+    args = make()
+    for position, arg in enumerate(a for a in args if isinstance(a, np.ndarray)):
+        arg += position + 1
+    before = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+    prove_launch(getattr(kernels, name), grid, *args)
+    assert all(np.array_equal(a, b) for a, b in zip(args, before, strict=True))
+
+
+def test_swizzled_blocks(kernels: ModuleType) -> None:
+    """Each block has a tile of its own, and there are as many as tiles: nothing is left out."""
+    pytest.importorskip("z3")
+    report = prove_launch(kernels.swizzled, 12, f(48, 64), f(48, 64), 16, 2)
+    assert report.is_complete, "\n".join(map(str, report.of("not checked")))
+
+
+def test_grid_does_not_matter(kernels: ModuleType) -> None:
+    side = 65535 * 64
+    small = (f(64, 64), f(64, 64), f(64, 64), 64, 64, 32)
+    sizes = {"a": (side, 512), "b": (512, side), "c": (side, side)}
+    prepare_launch(kernels.matmul, small)
+    start = time.perf_counter()
+    report = prove_launch(kernels.matmul, (65535, 65535), *small, sizes=sizes)
+    assert time.perf_counter() - start < 1
+    assert report.is_complete, "\n".join(map(str, report.of("not checked")))
+
+
+OPEN = {"a": ("M", "K"), "b": ("K", "N"), "c": ("M", "N")}
+SIXTEEN = {"M": 16, "N": 16, "K": 16}
+
+
+def test_open_sizes_are_proved(kernels: ModuleType) -> None:
+    small = (f(64, 64), f(64, 64), f(64, 64), 64, 64, 32)
+    grid = ("cdiv(M, 64)", "cdiv(N, 64)")
+    report = prove_launch(kernels.matmul, grid, *small, sizes=OPEN, multiples=SIXTEEN)
+    assert report.is_complete, "\n".join(map(str, report.of("not checked")))
+
+
+def test_open_sizes_that_fail(kernels: ModuleType) -> None:
+    small = (f(64, 64), f(64, 64), f(64, 64), 64, 64, 32)
+    report = prove_launch(kernels.matmul, ("M // 64", "N // 64"), *small, sizes=OPEN, multiples=SIXTEEN)
+    (finding,) = report.findings
+    assert finding.id == "CTS701"
+    m, n = (finding.details["parameters"][name] for name in "MN")
+    assert m >= 64 and n >= 64 and (m % 64 or n % 64)
+    assert finding.details["condition"] == "64 * floor(M / 64) + 1 <= M or 64 * floor(N / 64) + 1 <= N"
+
+
+def test_data_is_unknown(kernels: ModuleType) -> None:
+    report = prove_launch(kernels.by_data, 8, f(128), i(128), f(128), 16)
+    assert not report.findings and not report.is_complete
+    reasons = {v.check.name: v.reason for v in report.of("not checked")}
+    assert {"RANGE", "DISJOINT_STORES", "COVERAGE"} <= set(reasons)
+    assert "depends on data read at line" in reasons["RANGE"]
+
+
+def test_a_lock_may_order_stores(kernels: ModuleType) -> None:
+    report = prove_launch(kernels.locked, 8, f(128), f(16), i(1), 16)
+    (verdict,) = [v for v in report.verdicts if v.check.name == "DISJOINT_STORES"]
+    assert verdict.status == "not checked" and "an atomic before it" in verdict.reason
+
+
+def test_replay_sees_through_a_wrong_witness(kernels: ModuleType) -> None:
+    args = (f(120), f(128), 16)
+    compiled, params = prepare_launch(kernels.other_bound, args)
+    (wrong,) = prove_launch(kernels.other_bound, 8, *args).of("violated")
+    assert replay(compiled.module, compiled.entry, params, (8, 1, 1), wrong) == ""
+    assert wrong.witness is not None and wrong.witness.block == (7, 0, 0)
+    elsewhere = replace(wrong, witness=Witness((3, 0, 0)))
+    assert "mistake of cutile_sim" in replay(compiled.module, compiled.entry, params, (8, 1, 1), elsewhere)
+
+
+def test_replay_says_where_the_block_stops_first(kernels: ModuleType) -> None:
+    args = (f(120), f(128), 16)
+    compiled, params = prepare_launch(kernels.other_bound, args)
+    (wrong,) = prove_launch(kernels.other_bound, 8, *args).of("violated")
+    later = replace(wrong, op=next(o for o in compiled.entry.walk() if o.name == "store_ptr_tko"))
+    assert "stops before" in replay(compiled.module, compiled.entry, params, (8, 1, 1), later)
+
+
+def test_a_comment_suppresses(module_of: Callable[[str], ModuleType]) -> None:
+    text = FILE.read_text().replace("# BUG: CTS201", "# cutile-sim: ignore[CTS201]")
+    report = prove_launch(module_of(text).shared_tile, 8, f(128), f(64), 16)
+    assert not report.findings and report.of("violated")
+
+
+@pytest.mark.parametrize(
+    ("options", "grid", "words"),
+    [
+        ({"sizes": {"q": "N"}}, "N", "no array and no integer parameter is called 'q'"),
+        ({"sizes": {"x": ("N", "N")}}, "N", "has 1 dimensions, but a shape of 2"),
+        ({"sizes": {"x": "N ** 2"}}, "N", "more than names"),
+        ({"sizes": {"x": "N +"}}, "N", "is no expression"),
+        ({"sizes": {"x": "N"}, "multiples": {"M": 16}}, "N", "no size is called 'M'"),
+        ({"sizes": {"x": "N"}, "multiples": {"N": 0}}, "N", "less than 1"),
+        ({}, 0, "at least one block"),
+    ],
+)
+def test_wrong_use(options: dict[str, Any], grid: Any, words: str, kernels: ModuleType) -> None:
+    with pytest.raises(UsageError, match=re.escape(words)):
+        prove_launch(kernels.copy, grid, f(128), f(128), 16, **options)
