@@ -27,7 +27,7 @@ def expected(case: Any, truth: Any) -> dict[str, bool]:
     return {**written, "CTS101": truth.leaves_memory}
 
 
-@pytest.mark.parametrize("seed", range(40, 400))
+@pytest.mark.parametrize("seed", range(40))
 def test_random_kernel(seed: int, enumerator: ModuleType, module_of: Callable[[str], ModuleType]) -> None:
     case = enumerator.random_case(seed)
     truth = enumerator.enumerate_case(case)
