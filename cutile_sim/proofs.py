@@ -9,6 +9,7 @@ from typing import Any
 
 from cutile_sim.errors import UsageError
 from cutile_sim.findings import Finding, Severity, without_suppressed
+from cutile_sim.frontend.arrays import ArrayArg
 from cutile_sim.frontend.params import LaunchParam, ListBuffer, PointerParam, ScalarParam
 from cutile_sim.launch import check_grid
 from cutile_sim.replay import replay
@@ -74,17 +75,14 @@ def prove_launch(
     """
     function, module, params, flat_names = _compiled(kernel, args, arch)
     names = _Names(multiples or {})
-    launch = Launch(
-        names.grid(grid),
-        tuple(_parameters(params, flat_names, sizes or {}, names)),
-        {g.name: len(g.data) for g in module.globals.values()},
-        _idle_strides(params),
-    )
+    parameters = tuple(_parameters(params, flat_names, sizes or {}, names))
+    terms = names.grid(grid)
     names.check_all_used()
+    launch = Launch(terms, parameters, {g.name: len(g.data) for g in module.globals.values()}, _idle_strides(params))
     proofs = prove(function, launch)
     if sizes:
         return _report(proofs, lambda verdict: _confirm_anew(verdict, kernel, args, sizes, grid, names, arch))
-    blocks = check_grid(grid)
+    blocks = check_grid([n.value for n in terms])
     return _report(proofs, lambda verdict: replay(module, function, params, blocks, verdict))
 
 
@@ -162,7 +160,12 @@ class _Names:
             return Poly.of(x), Poly.of(y), Poly.of(z)
         if not 1 <= len(parts) <= 3:
             raise UsageError(f"the grid has {len(parts)} dimensions, but a launch takes one to three")
+        known = set(self.known)
         found = [self.term(p) for p in parts] + [Poly.of(1)] * (3 - len(parts))
+        if new := [name for name in self.known if name not in known]:
+            raise UsageError(
+                f"the grid depends on {new[0]!r}, which is part of no size: give the size of an array, too"
+            )
         return found[0], found[1], found[2]
 
     def term(self, text: Any) -> Poly:
@@ -229,6 +232,7 @@ def _is_cdiv(node: ast.expr) -> bool:
 def _parameters(
     params: list[LaunchParam], flat_names: tuple[str, ...], sizes: Mapping[str, Any], names: _Names
 ) -> list[Followed]:
+    arrays = [p.array for p in params if isinstance(p, PointerParam)]
     found: list[Followed] = []
     lengths: list[Poly] = []
     used = set()
@@ -241,7 +245,16 @@ def _parameters(
                 shape, strides = _replaced(array.name, sizes[array.name], len(array.shape), names)
                 lengths = [*shape, *strides]
             align = min(array.address & -array.address, 1 << 12) if array.address else 1 << 12
-            root = Root(array.name, shape, strides, array.element.size_bytes, len(found), align, array.writeable)
+            root = Root(
+                array.name,
+                shape,
+                strides,
+                array.element.size_bytes,
+                len(found),
+                align,
+                array.writeable,
+                shared_with=next((a.name for a in arrays if a is not array and _overlap(a, array)), ""),
+            )
             found.append(Pointers(root, Poly.of(0)))
         elif isinstance(param, ListBuffer):
             buffer = Root("the list of arrays", (Poly.of(len(param.words)),), (Poly.of(1),), 8, len(found), 8, False)
@@ -255,6 +268,18 @@ def _parameters(
         elif name not in used:
             raise UsageError(f"no array and no integer parameter is called {name!r}")
     return found
+
+
+def _overlap(a: ArrayArg, b: ArrayArg) -> bool:
+    """Whether the memory between the first and last elements of two arrays has a byte in common."""
+
+    def ends(array: ArrayArg) -> tuple[int, int]:
+        items = sum((n - 1) * s for n, s in zip(array.shape, array.strides_elems, strict=True))
+        return array.address, array.address + (items + 1) * array.element.size_bytes
+
+    if 0 in (*a.shape, *b.shape):
+        return False
+    return ends(a)[0] < ends(b)[1] and ends(b)[0] < ends(a)[1]
 
 
 def _idle_strides(params: list[LaunchParam]) -> frozenset[int]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
 _ACTIVE = pytest.StashKey[str]()
+_SESSION = pytest.StashKey[Any]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -21,6 +24,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--cutile-sim-arch", metavar="GPU", default=None, help="The GPU to stand in for. Default: sm_90.")
     group.addoption(
         "--cutile-sim-force", action="store_true", default=False, help="Simulate also where a real GPU is present."
+    )
+    group.addoption(
+        "--cutile-sim-sanitize",
+        action="store_true",
+        default=False,
+        help="Sanitize simulated launches: a test fails on errors found in them, and warnings are shown.",
     )
     parser.addini("cutile_sim", "As the option --cutile-sim.", type="bool", default=False)
     parser.addini("cutile_sim_arch", "As the option --cutile-sim-arch.", default="")
@@ -44,6 +53,30 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     early_config.add_cleanup(activation.uninstall)
     early_config.add_cleanup(activation.pass_on(force=options.cutile_sim_force))
     early_config.stash[_ACTIVE] = activation.current_gpu().arch
+    if options.cutile_sim_sanitize:
+        from cutile_sim.sanitize import Session
+        from cutile_sim.standin import launches
+
+        session = early_config.stash[_SESSION] = Session()
+        stack = ExitStack()
+        stack.enter_context(launches.watched_by(session.watching))
+        early_config.add_cleanup(stack.close)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fail a test on the errors that were found in its launches; warnings go into its report."""
+    session = item.config.stash.get(_SESSION, None)
+    if session is None:
+        return (yield)
+    session.take()
+    result = yield
+    found = session.take()
+    if warnings := [str(f) for f in found if f.severity != "error"]:
+        item.add_report_section("call", "cutile_sim", "\n".join(warnings))
+    if errors := [str(f) for f in found if f.severity == "error"]:
+        pytest.fail("the sanitizer found:\n" + "\n".join(errors), pytrace=False)
+    return result
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -53,6 +86,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def pytest_configure(config: Any) -> None:
-    """Refuse an architecture without the option, which would otherwise do nothing."""
-    if config.option.cutile_sim_arch and _ACTIVE not in config.stash:
-        raise pytest.UsageError("--cutile-sim-arch needs --cutile-sim")
+    """Refuse what would do nothing without --cutile-sim."""
+    for option in ("arch", "sanitize"):
+        if getattr(config.option, f"cutile_sim_{option}") and _ACTIVE not in config.stash:
+            raise pytest.UsageError(f"--cutile-sim-{option} needs --cutile-sim")

@@ -125,6 +125,12 @@ def _run(
     return ""
 
 
+def _live(place: Any, mask: Any) -> np.ndarray:
+    """The addresses of the lanes that are accessed."""
+    addresses, lanes = lane_addresses(place), counting(place, mask)
+    return addresses if lanes is None else np.broadcast_to(addresses, lanes.shape)[lanes]
+
+
 class _Stores(_Watch):
     """Which addresses some operations store to."""
 
@@ -134,9 +140,7 @@ class _Stores(_Watch):
 
     def storing(self, place: Any, mask: Any, element: Any, stored: Any, cx: Context) -> None:
         if cx.op in self.ops:
-            addresses, lanes = lane_addresses(place), counting(place, mask)
-            live = addresses if lanes is None else np.broadcast_to(addresses, lanes.shape)[lanes]
-            self.addresses.update(np.unique(live).tolist())
+            self.addresses.update(np.unique(_live(place, mask)).tolist())
 
 
 class _StoresTo(_Watch):
@@ -146,9 +150,7 @@ class _StoresTo(_Watch):
         self.address = address
 
     def storing(self, place: Any, mask: Any, element: Any, stored: Any, cx: Context) -> None:
-        addresses, lanes = lane_addresses(place), counting(place, mask)
-        hit = np.broadcast_to(addresses, lanes.shape)[lanes] if lanes is not None else addresses
-        if (hit == self.address).any():
+        if (_live(place, mask) == self.address).any():
             raise _SeenError("seen")
 
     def updating(self, place: Any, mask: Any, element: Any, arg: Any, cx: Context) -> None:
@@ -180,7 +182,10 @@ def _never_written(
 
 
 class _Computed(_Watch):
-    """Looks at the operands of one operation before it runs."""
+    """Looks at the operands of one operation before it runs, and at the elements it accesses.
+
+    The engine itself lets an access into any array that shares the memory; here it must be the array that is named.
+    """
 
     def __init__(self, verdict: Verdict) -> None:
         self.verdict = verdict
@@ -188,6 +193,24 @@ class _Computed(_Watch):
     def before(self, op: Op, slots: list[Any], cx: Context) -> None:
         if op is self.verdict.op and _happens(self.verdict.check, op, slots):
             raise _SeenError("seen")
+
+    def loaded(self, place: Any, mask: Any, element: Any, cx: Context) -> None:
+        if cx.op is self.verdict.op and self.verdict.check is Check.RANGE and self._leaves(place, mask, cx):
+            raise _SeenError("seen")
+
+    def storing(self, place: Any, mask: Any, element: Any, stored: Any, cx: Context) -> None:
+        self.loaded(place, mask, element, cx)
+
+    def updating(self, place: Any, mask: Any, element: Any, arg: Any, cx: Context) -> None:
+        self.loaded(place, mask, element, cx)
+
+    def _leaves(self, place: Any, mask: Any, cx: Context) -> bool:
+        for address in np.unique(_live(place, mask)):
+            allocation = cx.space.find(int(address))
+            own = [e for e in allocation.extents if e.name == self.verdict.array] if allocation is not None else []
+            if own and allocation is not None and not own[0].holds(np.array(address - allocation.address)):
+                return True
+        return False
 
 
 def _happens(check: Check, op: Op, slots: list[Any]) -> bool:

@@ -18,7 +18,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "cutile_sim": ("cutile_sim.api", "cutile_sim.checker", "cutile_sim.launch"),
     "cutile_sim.cli": ("cutile_sim", "ir_passes"),
     "cutile_sim.__main__": ("cutile_sim.cli",),
-    "cutile_sim.pytest_plugin": ("cutile_sim.standin",),
+    "cutile_sim.pytest_plugin": ("cutile_sim.standin", "cutile_sim.sanitize"),
     # Stands in for ct.launch in other people's programs.
     "cutile_sim.standin": (
         "cutile_sim.api",

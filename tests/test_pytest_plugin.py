@@ -138,3 +138,42 @@ def test_it_is_inert_without_the_option(tmp_path: Path) -> None:
     )
     done = run_pytest(tmp_path)
     assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+RACY = """
+import torch
+import cuda.tile as ct
+
+@ct.kernel
+def last_wins(x, y):
+    ct.store(y, (0,), ct.load(x, (ct.bid(0),), (4,)))
+
+@ct.kernel
+def in_turn(x, y):
+    ct.store(y, (ct.bid(0),), ct.load(x, (ct.bid(0),), (4,)))
+
+def launch(kernel):
+    x, y = torch.arange(16.0, device="cuda"), torch.zeros(16, device="cuda")
+    ct.launch(torch.cuda.current_stream(), (4,), kernel, (x, y))
+
+def test_race():
+    launch(last_wins)
+
+def test_no_race():
+    launch(in_turn)
+"""
+
+
+def test_sanitized(tmp_path: Path) -> None:
+    (tmp_path / "test_racy.py").write_text(RACY, encoding="utf-8")
+    plain = run_pytest(tmp_path, "--cutile-sim", "--cutile-sim-force")
+    assert plain.returncode == 0, plain.stdout
+    sanitized = run_pytest(tmp_path, "--cutile-sim", "--cutile-sim-force", "--cutile-sim-sanitize")
+    assert sanitized.returncode == 1
+    assert "1 failed, 1 passed" in sanitized.stdout
+    assert "test_racy.py:7" in sanitized.stdout and "[CTS2" in sanitized.stdout
+
+
+def test_sanitize_needs_the_simulator(tmp_path: Path) -> None:
+    done = run_pytest(tmp_path, "--cutile-sim-sanitize")
+    assert done.returncode == 4 and "--cutile-sim-sanitize needs --cutile-sim" in done.stderr

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from cutile_sim.engine.context import Fill
 from cutile_sim.engine.machine import Limits
+from cutile_sim.engine.observer import Observer
 from cutile_sim.errors import CutileSimError, InternalError, UsageError, UsageOverflowError, UsageTypeError
 from cutile_sim.frontend.cutile import cuda_tile
 from cutile_sim.frontend.export import prepare_launch
@@ -26,6 +29,17 @@ _FILL = Fill("zero")
 _STREAM_HANDLES = ("cuda_stream", "ptr", "handle", "__cuda_stream__")
 
 _warned: set[str] = set()
+_watch: list[Callable[[], AbstractContextManager[Observer]]] = []
+
+
+@contextmanager
+def watched_by(observers: Callable[[], AbstractContextManager[Observer]]) -> Iterator[None]:
+    """Let launches be watched: `observers()` is entered for each, and gives its observer."""
+    _watch.append(observers)
+    try:
+        yield
+    finally:
+        _watch.remove(observers)
 
 
 def launch(arch: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -59,8 +73,10 @@ def run(
         compiled, params = prepare_launch(kernel, args, arch=arch)
         _check_grid_limits(grid)
         try:
-            program = program_of(compiled.module, compiled.entry)
-            result = run_program(program, grid, params, fill=_FILL, limits=Limits(seconds=time_limit_s))
+            program = program_of(compiled.module, compiled.entry, watched=bool(_watch))
+            limits = Limits(seconds=time_limit_s)
+            with _watch[-1]() if _watch else nullcontext() as observer:
+                result = run_program(program, grid, params, fill=_FILL, limits=limits, observer=observer)
         except CutileSimError as error:
             _print(error.printed)
             raise

@@ -107,9 +107,19 @@ def _stores(events: list[Event], launch: Launch, judge: Judge) -> Iterator[Verdi
                 if verdict.status == "violated" and {first.event.op, second.event.op} <= acquired:
                     reason = "two blocks do, but an atomic before it may put them in order"
                     verdict = replace(verdict, status="not checked", witness=None, index=None, reason=reason)
-                yield verdict
+                yield _unless_shared(verdict, first.root)
     outputs = [p.root for p in launch.parameters if isinstance(p, Pointers) and p.root in {*places, *others}]
     for root in outputs:
         if root in places:
             reasons = [*others.get(root, ()), *(reason for _, reason in lost)]
-            yield coverage_verdict(root, places[root], reasons, judge)
+            yield _unless_shared(coverage_verdict(root, places[root], reasons, judge), root)
+
+
+def _unless_shared(verdict: Verdict, root: Root) -> Verdict:
+    """The verdict, but where stores to another argument count too, for it says nothing of those."""
+    proved_apart = verdict.check is Check.DISJOINT_STORES and verdict.status == "proved"
+    missed = verdict.check is Check.COVERAGE and verdict.status == "violated"
+    if not root.shared_with or not (proved_apart or missed):
+        return verdict
+    reason = f"{root.name} shares memory with {root.shared_with}"
+    return replace(verdict, status="not checked", witness=None, index=None, condition="", reason=reason)

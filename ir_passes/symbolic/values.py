@@ -34,6 +34,8 @@ class Root:
     writeable: bool = True
     is_own: bool = False
     """Each block has its own: no other block sees it."""
+    shared_with: str = ""
+    """Another argument that lies in the same memory, if any does."""
 
 
 @dataclass(frozen=True, eq=False)

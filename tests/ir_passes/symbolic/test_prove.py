@@ -181,6 +181,31 @@ def test_a_comment_suppresses(module_of: Callable[[str], ModuleType]) -> None:
     assert not report.findings and report.of("violated")
 
 
+def test_arrays_in_one_memory(kernels: ModuleType) -> None:
+    """What leaves one array into its neighbour is out of range; stores to two arrays that overlap may clash."""
+    base = f(256)
+    (finding,) = prove_launch(kernels.other_bound, 8, base[:120], base[120:248], 16).findings
+    assert finding.id == "CTS101"
+    report = prove_launch(kernels.both_halves, 8, f(128), base[:128], base, 16)
+    shared = [v for v in report.verdicts if "shares memory" in v.reason]
+    assert {v.check.name for v in shared} == {"DISJOINT_STORES"} and not report.is_complete
+
+
+BENCHMARKS = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.parametrize("group", ["basic", "library"])
+def test_no_benchmark_is_accused(group: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib
+
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    for name, (_, small) in importlib.import_module(f"benchmarks.{group}").PROBLEMS.items():
+        problem = small()
+        report = prove_launch(problem.kernel, problem.grid, *problem.args)
+        assert not report.findings, name
+        assert group == "library" or report.is_complete, name
+
+
 @pytest.mark.parametrize(
     ("options", "grid", "words"),
     [
