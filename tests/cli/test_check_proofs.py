@@ -60,8 +60,8 @@ def test_open_sizes(program: Program, kernel_file: Callable[..., Path]) -> None:
     path = kernel_file(FINE)
     sizes = ("--size", "x=L", "--size", "y=L", "--multiple", "L=16")
     assert program("check", path, "--grid", "cdiv(L,16)", *sizes).exit_code == 0
-    result = program("check", path, "--grid", "L//32", *sizes)
-    assert result.exit_code == 1 and "this happens whenever 16 * floor(L / 32) + 1 <= L" in result.output
+    result = program("check", path, "--grid", "L//32*2", *sizes)
+    assert result.exit_code == 1 and "this happens whenever 32 * floor(L / 32) + 1 <= L" in result.output
 
 
 def test_json(program: Program, kernel_file: Callable[..., Path]) -> None:
