@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from cutile_sim.findings import Finding
     from cutile_sim.launch import LaunchResult
+    from cutile_sim.proofs import ProofReport, prove_launch
     from cutile_sim.standin import install, simulated_launches, uninstall
 
 __version__ = "0.1.0"
@@ -46,6 +47,7 @@ __all__ = [
     "LaunchResult",
     "MisalignedError",
     "OutOfBoundsError",
+    "ProofReport",
     "ReadOnlyError",
     "UnsupportedError",
     "UsageError",
@@ -53,6 +55,7 @@ __all__ = [
     "check",
     "install",
     "load",
+    "prove_launch",
     "simulate",
     "simulated_launches",
     "uninstall",
@@ -65,6 +68,8 @@ _HOMES = {
     "Finding": "findings",
     "check": "checker",
     "LaunchResult": "launch",
+    "ProofReport": "proofs",
+    "prove_launch": "proofs",
     "install": "standin",
     "simulated_launches": "standin",
     "uninstall": "standin",

@@ -6,7 +6,7 @@ in that id. Ids told apart so are the same in what is left, and may help with th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from ir_passes.symbolic.conditions import Condition, both, either, equal, less, polys_of, symbols, unknowns
@@ -143,11 +143,24 @@ class _Twin:
         elif not never_negative(factor - 1):
             return False
         facts = [*polys_of(self.given), *polys_of(self.given_there)]
-        return never_negative(factor - 1 - rest, facts) and never_negative(factor - 1 + rest, facts)
+        if _spans_less(rest, factor, facts):
+            return True
+        # Parts in steps of `pitch` cancel by themselves where all the others together span less than that.
+        moved = rest + factor * (Poly.of(block) - twin)
+        for pitch in sorted({abs(c) for m, c in rest.terms.items() if m}, reverse=True):
+            wide = Poly({m: c for m, c in rest.terms.items() if m and c % pitch == 0})
+            if _spans_less(moved - wide, Poly.of(pitch), ()) and _spans_less(rest - wide, factor, ()):
+                return True
+        return False
 
     def has_exits(self, judge: Judge) -> bool:
         """Whether the second block's store is in a loop that may end early."""
         return any(judge.trace.exits.get(s) for s in self.renamed)
+
+
+def _spans_less(poly: Poly, limit: Poly, facts: Sequence[Poly]) -> bool:
+    """Whether the polynomial is less than the limit either way."""
+    return never_negative(limit - 1 - poly, facts) and never_negative(limit - 1 + poly, facts)
 
 
 def _twin_of(symbol: Symbol) -> Symbol:
