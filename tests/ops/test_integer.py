@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import operator
 from collections.abc import Callable
 from fractions import Fraction
 from math import ceil, floor, trunc
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recordings import CASES, recorded
 
 from cutile_sim.ops import integer
 from cutile_sim.optable.encoding import ComparisonPredicate, RoundingMode, Signedness
@@ -20,17 +19,6 @@ from cutile_sim.optable.encoding import ComparisonPredicate, RoundingMode, Signe
 SIGNED, UNSIGNED = Signedness.SIGNED, Signedness.UNSIGNED
 WIDTHS = (1, 8, 16, 32, 64)
 CARRIERS = {1: np.bool_, 8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
-
-with np.load(Path(__file__).parents[1] / "golden" / "tiles_small.npz") as _file:
-    _INDEX, _DATA = json.loads(_file["index"].tobytes()), _file["data"]
-
-
-def recorded(case: str) -> list[np.ndarray]:
-    """A GPU recording: the inputs, then the output."""
-    return [
-        _DATA[at : at + np.dtype(dtype).itemsize * int(np.prod(shape))].view(dtype).reshape(shape)
-        for at, dtype, shape in _INDEX[case]
-    ]
 
 
 def wrapped(value: int, width_bits: int, signedness: Signedness) -> int:
@@ -147,7 +135,7 @@ ROUNDINGS = {"floordiv": RoundingMode.NEGATIVE_INF, "cdiv": RoundingMode.POSITIV
 
 # Two recordings of an unsigned 64-bit remainder by zero differ: the GPU divides in 32 bits where its neighbours let it.
 _UNDEFINED = [
-    c for c in _INDEX if c.startswith(("floordiv_", "cdiv_", "mod_", "shl_", "shr_")) and c != "mod_zero:uint64"
+    c for c in CASES if c.startswith(("floordiv_", "cdiv_", "mod_", "shl_", "shr_")) and c != "mod_zero:uint64"
 ]
 
 

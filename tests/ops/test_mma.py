@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import json
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recordings import CASES, carried, recorded
 
 from cutile_sim.dtypes import BF16, F4E2M1FN, F8E4M3FN, F8E5M2, F16, F32, F64, ElementType, from_bits
 from cutile_sim.ops.mma import mmaf, mmaf_scaled, mmai, product
@@ -27,21 +26,6 @@ FLOATS = {
     "float8_e5m2": F8E5M2,
 }
 
-with np.load(Path(__file__).parents[1] / "golden" / "tiles_small.npz") as _file:
-    _INDEX, _DATA = json.loads(_file["index"].tobytes()), _file["data"]
-
-
-def recorded(case: str) -> list[np.ndarray]:
-    """A GPU recording: the inputs, then the output."""
-    return [
-        _DATA[at : at + np.dtype(dtype).itemsize * int(np.prod(shape))].view(dtype).reshape(shape)
-        for at, dtype, shape in _INDEX[case]
-    ]
-
-
-def carried(raw: np.ndarray, element: ElementType) -> np.ndarray:
-    return from_bits(raw.view(f"u{raw.itemsize}"), element)[None, None, None]
-
 
 def multiply(lhs: np.ndarray, rhs: np.ndarray, acc: np.ndarray, inputs: ElementType, result: ElementType) -> np.ndarray:
     types = {"lhs": TileType(inputs, lhs.shape[3:])}
@@ -52,7 +36,7 @@ def multiply(lhs: np.ndarray, rhs: np.ndarray, acc: np.ndarray, inputs: ElementT
 UNIT = {F16: 2.0**-11, F32: 2.0**-24, F64: 2.0**-53}
 
 
-@pytest.mark.parametrize("case", [c for c in _INDEX if c.startswith(("mma:", "matmul:", "mma_small:"))])
+@pytest.mark.parametrize("case", [c for c in CASES if c.startswith(("mma:", "matmul:", "mma_small:"))])
 def test_as_on_the_gpu_within_a_rounding_a_step(case: str) -> None:
     *_, want_raw = arrays = recorded(case)
     name, first, *rest = case.split(":")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
+from recordings import CASES, recorded
 
 from cutile_sim.dtypes import F8E4M3FN, F8E5M2, F32, ElementType, from_bits
 from cutile_sim.ops.mma import mmaf
@@ -15,24 +13,17 @@ from cutile_sim.tileir.types import TileType
 
 INPUTS = {"float8_e4m3fn": F8E4M3FN, "float8_e5m2": F8E5M2}
 
-with np.load(Path(__file__).parents[1] / "golden" / "tiles_small.npz") as _file:
-    _INDEX, _DATA = json.loads(_file["index"].tobytes()), _file["data"]
 
-
-def recorded(case: str, element: ElementType) -> list[np.ndarray]:
+def operands(case: str, element: ElementType) -> list[np.ndarray]:
     """A GPU recording as carried: lhs, rhs, acc, result."""
-    arrays = [
-        _DATA[at : at + np.dtype(dtype).itemsize * int(np.prod(shape))].view(dtype).reshape(shape)
-        for at, dtype, shape in _INDEX[case]
-    ]
-    return [from_bits(a, element) if a.dtype == np.uint8 else a for a in arrays]
+    return [from_bits(a, element) if a.dtype == np.uint8 else a for a in recorded(case)]
 
 
-@pytest.mark.parametrize("case", [c for c in _INDEX if c.startswith(("mma_promoted:", "mma_fast:"))])
+@pytest.mark.parametrize("case", [c for c in CASES if c.startswith(("mma_promoted:", "mma_fast:"))])
 def test_bits_are_as_on_the_gpu(case: str) -> None:
     name, element_name = case.split(":")
     element = INPUTS[element_name]
-    lhs, rhs, acc, want = (a[None, None, None] for a in recorded(case, element))
+    lhs, rhs, acc, want = (a[None, None, None] for a in operands(case, element))
     types = {"lhs": TileType(element, lhs.shape[3:])}
     got = mmaf(
         lhs, rhs, acc, fast_acc=name == "mma_fast", result_type=TileType(F32, acc.shape[3:]), operand_types=types
@@ -41,7 +32,7 @@ def test_bits_are_as_on_the_gpu(case: str) -> None:
 
 
 def test_a_long_sum_is_promoted_on_the_way() -> None:
-    lhs, rhs, acc, want = recorded("mma_long:float8_e4m3fn", F8E4M3FN)
+    lhs, rhs, acc, want = operands("mma_long:float8_e4m3fn", F8E4M3FN)
     np.testing.assert_array_equal(sum_products_promoted(lhs, rhs, acc), want)
     assert (acc + sum_products(lhs, rhs, np.zeros_like(acc)) != want).any()
 

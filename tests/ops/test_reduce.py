@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import operator
 from collections.abc import Callable, Mapping
 from functools import reduce as fold
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recordings import CASES, carried, recorded
 
 from cutile_sim.dtypes import BF16, F16, F32, F64, I1, I8, I16, I32, I64, ElementType, from_bits, to_bits
 from cutile_sim.ops.reduce import reduce, scan
@@ -34,21 +33,6 @@ ELEMENTS = {
     "uint64": I64,
 }
 ROUNDED = {"rounding_mode": RoundingMode.NEAREST_EVEN, "flush_to_zero": False}
-
-with np.load(Path(__file__).parents[1] / "golden" / "tiles_small.npz") as _file:
-    _INDEX, _DATA = json.loads(_file["index"].tobytes()), _file["data"]
-
-
-def recorded(case: str) -> list[np.ndarray]:
-    """A GPU recording: the input, then the output."""
-    return [
-        _DATA[at : at + np.dtype(dtype).itemsize * int(np.prod(shape))].view(dtype).reshape(shape)
-        for at, dtype, shape in _INDEX[case]
-    ]
-
-
-def carried(raw: np.ndarray, element: ElementType) -> np.ndarray:
-    return from_bits(raw.view(f"u{raw.itemsize}"), element)[None, None, None]
 
 
 class Region:
@@ -113,7 +97,7 @@ def region_for(operation: str, element: ElementType, element_name: str) -> Regio
 
 @pytest.mark.parametrize(
     "case",
-    [c for c in _INDEX if c.startswith(("sum", "prod", "max", "min", "argm", "cum")) and not c.startswith("mma")],
+    [c for c in CASES if c.startswith(("sum", "prod", "max", "min", "argm", "cum")) and not c.startswith("mma")],
 )
 def test_bits_are_as_on_the_gpu(case: str) -> None:
     operation, element_name, dim_text = case.split(":")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recordings import CASES, carried, recorded
 
 from cutile_sim.dtypes import (
     BF16,
@@ -25,7 +23,6 @@ from cutile_sim.dtypes import (
     I32,
     I64,
     ElementType,
-    from_bits,
     to_bits,
 )
 from cutile_sim.errors import OutOfBoundsError
@@ -41,21 +38,6 @@ ELEMENTS = {
     "int64": I64,
     "float8_e4m3fn": F8E4M3FN,
 }
-
-with np.load(Path(__file__).parents[1] / "golden" / "tiles_small.npz") as _file:
-    _INDEX, _DATA = json.loads(_file["index"].tobytes()), _file["data"]
-
-
-def recorded(case: str) -> list[np.ndarray]:
-    """A GPU recording: the inputs, then the output."""
-    return [
-        _DATA[at : at + np.dtype(dtype).itemsize * int(np.prod(shape))].view(dtype).reshape(shape)
-        for at, dtype, shape in _INDEX[case]
-    ]
-
-
-def carried(raw: np.ndarray, element: ElementType) -> np.ndarray:
-    return from_bits(raw.view(f"u{raw.itemsize}"), element)[None, None, None]
 
 
 def scalar(value: int) -> np.ndarray:
@@ -77,7 +59,7 @@ MOVES = {
 }
 
 
-@pytest.mark.parametrize("case", [c for c in _INDEX if c.split(":")[0] in MOVES])
+@pytest.mark.parametrize("case", [c for c in CASES if c.split(":")[0] in MOVES])
 def test_moves_are_as_on_the_gpu(case: str) -> None:
     name, element_name = case.split(":")
     element = ELEMENTS[element_name]
@@ -86,7 +68,7 @@ def test_moves_are_as_on_the_gpu(case: str) -> None:
     np.testing.assert_array_equal(to_bits(got[0, 0, 0], element), want.view(f"u{want.itemsize}"))
 
 
-@pytest.mark.parametrize("case", [c for c in _INDEX if c.startswith(("pack:", "unpack:"))])
+@pytest.mark.parametrize("case", [c for c in CASES if c.startswith(("pack:", "unpack:"))])
 def test_bytes_are_as_on_the_gpu(case: str) -> None:
     name, element_name = case.split(":")
     element = ELEMENTS[element_name]
