@@ -27,7 +27,7 @@ _SEVERITY: dict[Check, Severity] = {
 
 
 @dataclass(frozen=True)
-class ProofReport:
+class ProofReport(Proofs):
     """What was proved of a kernel.
 
     Attributes:
@@ -35,16 +35,7 @@ class ProofReport:
         findings: What goes wrong, each confirmed by running the block that it names.
     """
 
-    verdicts: tuple[Verdict, ...]
     findings: tuple[Finding, ...]
-
-    def of(self, status: str) -> tuple[Verdict, ...]:
-        return tuple(v for v in self.verdicts if v.status == status)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether everything was proved: nothing goes wrong, and nothing was left unchecked."""
-        return not self.of("not checked") and all(v.is_note for v in self.of("violated"))
 
 
 def prove_launch(

@@ -15,12 +15,7 @@ from cutile_sim.dtypes import F16, F32, F64, I1, I4, ElementType, from_bits, to_
 from cutile_sim.ops.registry import implements
 from cutile_sim.optable.encoding import RoundingMode, Signedness
 from cutile_sim.rounding import round_to
-from cutile_sim.tileir.types import TileType
-
-
-def _element(tile: TileType) -> ElementType:
-    assert isinstance(tile.element, ElementType)
-    return tile.element
+from cutile_sim.tileir.types import TileType, element_of
 
 
 def _unsigned(values: np.ndarray, element: ElementType) -> np.ndarray:
@@ -39,8 +34,8 @@ def ftof(
     """Float to float, rounded once. Types of 8 bits and less saturate, infinities too; f8E8M0FNU ignores the
     sign.
     """
-    element = _element(result_type)
-    if _holds(element, _element(operand_types["source"])):
+    element = element_of(result_type)
+    if _holds(element, element_of(operand_types["source"])):
         return source.astype(element.carrier, copy=False)
     return round_to(source, element, rounding_mode)
 
@@ -71,9 +66,9 @@ def ftoi(
     to 64 bits from any type, only the top bit set. `saturating` clamps to the target's own range, with 0 for
     NaN.
     """
-    target = _element(result_type)
+    target = element_of(result_type)
     if target is I1:
-        origin = _element(operand_types["source"])
+        origin = element_of(operand_types["source"])
         if origin.width_bits <= 8:
             return to_bits(source, origin) != 0  # the GPU looks at the bits: a float8 -0.0 counts as true
         return source != 0
@@ -113,7 +108,7 @@ def itof(
     Numerics: the GPU converts 16-bit integers to a float8 by way of float16, which rounds 2305 down to 2048;
     so does this.
     """
-    origin, target = _element(operand_types["source"]), _element(result_type)
+    origin, target = element_of(operand_types["source"]), element_of(result_type)
     if signedness is Signedness.UNSIGNED:
         integers = _unsigned(source, origin)
     elif origin is I1:
@@ -142,7 +137,7 @@ def exti(
     """Integer to a wider integer: by copies of the sign bit, or by zeros where unsigned. A signed true i1 is
     -1.
     """
-    origin, target = _element(operand_types["source"]), _element(result_type)
+    origin, target = element_of(operand_types["source"]), element_of(result_type)
     if signedness is Signedness.UNSIGNED:
         return _unsigned(source, origin).astype(target.carrier)
     widened = source.astype(target.carrier)
@@ -152,7 +147,7 @@ def exti(
 @implements("trunci", ignores=("overflow",))
 def trunci(source: np.ndarray, *, result_type: TileType) -> np.ndarray:
     """Integer to a narrower integer: the low bits. `overflow` only promises that nothing is lost."""
-    return _narrow(source, _element(result_type))
+    return _narrow(source, element_of(result_type))
 
 
 def _narrow(source: np.ndarray, target: ElementType) -> np.ndarray:
@@ -166,7 +161,7 @@ def _narrow(source: np.ndarray, target: ElementType) -> np.ndarray:
 @implements("bitcast")
 def bitcast(source: np.ndarray, *, result_type: TileType, operand_types: dict[str, TileType]) -> np.ndarray:
     """The same bits as another element type of the same width."""
-    return from_bits(to_bits(source, _element(operand_types["source"])), _element(result_type))
+    return from_bits(to_bits(source, element_of(operand_types["source"])), element_of(result_type))
 
 
 @implements("int_to_ptr")

@@ -19,16 +19,10 @@ from cutile_sim.ops.pieces import in_pieces
 from cutile_sim.ops.registry import implements
 from cutile_sim.optable.encoding import ComparisonOrdering, ComparisonPredicate, RoundingMode
 from cutile_sim.rounding import flush, round_to
-from cutile_sim.tileir.types import TileType
+from cutile_sim.tileir.types import TileType, element_of
 
 _NEAREST = RoundingMode.NEAREST_EVEN
 _APPROXIMATE = (RoundingMode.APPROX, RoundingMode.FULL)
-
-
-def float_element(tile: TileType) -> ElementType:
-    """The element type of a tile of floats."""
-    assert isinstance(tile.element, ElementType)
-    return tile.element
 
 
 @implements("absf")
@@ -98,7 +92,7 @@ def addf(
     out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Sum, rounded once."""
-    element = float_element(result_type)
+    element = element_of(result_type)
     if rounding_mode is _NEAREST and not flush_to_zero and not element.is_narrow:
         return np.add(lhs, rhs, out=out)
     return _arithmetic(np.add, exact.add_to_odd, exact.add64, lhs, rhs, rounding_mode, flush_to_zero, element)
@@ -115,7 +109,7 @@ def subf(
     out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Difference, rounded once."""
-    element = float_element(result_type)
+    element = element_of(result_type)
     if rounding_mode is _NEAREST and not flush_to_zero and not element.is_narrow:
         return np.subtract(lhs, rhs, out=out)
     return _arithmetic(np.subtract, _sub_to_odd, _sub64, lhs, rhs, rounding_mode, flush_to_zero, element)
@@ -132,7 +126,7 @@ def mulf(
     out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Product, rounded once."""
-    element = float_element(result_type)
+    element = element_of(result_type)
     if rounding_mode is _NEAREST and not flush_to_zero and not element.is_narrow:
         return np.multiply(lhs, rhs, out=out)
     return _arithmetic(np.multiply, _product, exact.mul64, lhs, rhs, rounding_mode, flush_to_zero, element)
@@ -153,7 +147,7 @@ def divf(
     Numerics: full is computed as nearest_even (the GPU is within 1 unit of it). So is approx, except that a
     divisor above 2**126 gives zero, or NaN for an infinite dividend, as on the GPU.
     """
-    element = float_element(result_type)
+    element = element_of(result_type)
     if rounding_mode is _NEAREST and not flush_to_zero and not element.is_narrow:
         return np.divide(lhs, rhs, out=out)
     result = _arithmetic(np.divide, _quotient, exact.div64, lhs, rhs, rounding_mode, flush_to_zero, element)
@@ -181,7 +175,7 @@ def fma(
     it again to the element type is right unless the sum fell on a tie or grid point of it, which its low bits
     show; then the sum is done once more, rounded to odd.
     """
-    element = float_element(result_type)
+    element = element_of(result_type)
     if flush_to_zero:
         lhs, rhs, acc = flush(lhs, element), flush(rhs, element), flush(acc, element)
     if element is F64:
@@ -227,7 +221,7 @@ def maxf(
     lhs: np.ndarray, rhs: np.ndarray, *, propagate_nan: bool, flush_to_zero: bool, result_type: TileType
 ) -> np.ndarray:
     """The larger of two numbers; +0 is larger than -0. A NaN yields to a number, unless `propagate_nan`."""
-    element = float_element(result_type)
+    element = element_of(result_type)
     if flush_to_zero:
         lhs, rhs = flush(lhs, element), flush(rhs, element)
     lhs, rhs = _spread(lhs, rhs)
@@ -240,7 +234,7 @@ def minf(
     lhs: np.ndarray, rhs: np.ndarray, *, propagate_nan: bool, flush_to_zero: bool, result_type: TileType
 ) -> np.ndarray:
     """The smaller of two numbers; -0 is smaller than +0. A NaN yields to a number, unless `propagate_nan`."""
-    element = float_element(result_type)
+    element = element_of(result_type)
     if flush_to_zero:
         lhs, rhs = flush(lhs, element), flush(rhs, element)
     lhs, rhs = _spread(lhs, rhs)
@@ -279,7 +273,7 @@ def remf(lhs: np.ndarray, rhs: np.ndarray, *, result_type: TileType) -> np.ndarr
     Numerics: below 2**28 the truncated float64 quotient of float32 values is the true one, and the remainder
     is exact in float64; other lanes, and float64, go through the slower C library function.
     """
-    if float_element(result_type) is F64:
+    if element_of(result_type) is F64:
         return np.fmod(lhs, rhs)
     dividend, divisor = lhs.astype(np.float64), rhs.astype(np.float64)
     quotient = dividend / divisor

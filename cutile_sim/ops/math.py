@@ -13,12 +13,11 @@ import numpy as np
 
 from cutile_sim import exact
 from cutile_sim.dtypes import F32, F64, ElementType
-from cutile_sim.ops.floating import float_element
 from cutile_sim.ops.registry import implements
 from cutile_sim.ops.tanh_approx import tanh_approx
 from cutile_sim.optable.encoding import RoundingMode
 from cutile_sim.rounding import flush, round_to
-from cutile_sim.tileir.types import TileType
+from cutile_sim.tileir.types import TileType, element_of
 
 _LOG2_E = np.float32(1.4426950408889634)
 
@@ -42,7 +41,7 @@ def exp(source: np.ndarray, *, rounding_mode: RoundingMode, result_type: TileTyp
     Numerics: the approx mode is 2 to the power of the source times log2(e), that product rounded to float32,
     as on the GPU.
     """
-    element = float_element(result_type)
+    element = element_of(result_type)
     if rounding_mode is RoundingMode.APPROX:
         return _evaluate(np.exp2, element, source * _LOG2_E)
     return _evaluate(np.exp, element, source)
@@ -51,7 +50,7 @@ def exp(source: np.ndarray, *, rounding_mode: RoundingMode, result_type: TileTyp
 @implements("exp2")
 def exp2(source: np.ndarray, *, flush_to_zero: bool, result_type: TileType) -> np.ndarray:
     """2 to the power of the source."""
-    element = float_element(result_type)
+    element = element_of(result_type)
     if flush_to_zero:
         return flush(_evaluate(np.exp2, element, flush(source, element)), element)
     return _evaluate(np.exp2, element, source)
@@ -60,45 +59,45 @@ def exp2(source: np.ndarray, *, flush_to_zero: bool, result_type: TileType) -> n
 @implements("log")
 def log(source: np.ndarray, *, result_type: TileType) -> np.ndarray:
     """Natural logarithm."""
-    return _evaluate(np.log, float_element(result_type), source)
+    return _evaluate(np.log, element_of(result_type), source)
 
 
 @implements("log2")
 def log2(source: np.ndarray, *, result_type: TileType) -> np.ndarray:
     """Logarithm to base 2."""
-    return _evaluate(np.log2, float_element(result_type), source)
+    return _evaluate(np.log2, element_of(result_type), source)
 
 
 @implements("sin")
 def sin(source: np.ndarray, *, result_type: TileType) -> np.ndarray:
     """Sine of radians."""
-    element = float_element(result_type)
+    element = element_of(result_type)
     return np.sin(source) if element is F32 else _evaluate(np.sin, element, source)
 
 
 @implements("cos")
 def cos(source: np.ndarray, *, result_type: TileType) -> np.ndarray:
     """Cosine of radians."""
-    element = float_element(result_type)
+    element = element_of(result_type)
     return np.cos(source) if element is F32 else _evaluate(np.cos, element, source)
 
 
 @implements("tan")
 def tan(source: np.ndarray, *, result_type: TileType) -> np.ndarray:
     """Tangent of radians."""
-    return _evaluate(np.tan, float_element(result_type), source)
+    return _evaluate(np.tan, element_of(result_type), source)
 
 
 @implements("sinh")
 def sinh(source: np.ndarray, *, result_type: TileType) -> np.ndarray:
     """Hyperbolic sine."""
-    return _evaluate(np.sinh, float_element(result_type), source)
+    return _evaluate(np.sinh, element_of(result_type), source)
 
 
 @implements("cosh")
 def cosh(source: np.ndarray, *, result_type: TileType) -> np.ndarray:
     """Hyperbolic cosine."""
-    return _evaluate(np.cosh, float_element(result_type), source)
+    return _evaluate(np.cosh, element_of(result_type), source)
 
 
 @implements("tanh")
@@ -109,13 +108,13 @@ def tanh(source: np.ndarray, *, rounding_mode: RoundingMode, result_type: TileTy
     """
     if rounding_mode is RoundingMode.APPROX:
         return tanh_approx(source)
-    return _evaluate(np.tanh, float_element(result_type), source)
+    return _evaluate(np.tanh, element_of(result_type), source)
 
 
 @implements("sqrt")
 def sqrt(source: np.ndarray, *, rounding_mode: RoundingMode, flush_to_zero: bool, result_type: TileType) -> np.ndarray:
     """Square root, rounded once. The approx mode is computed as nearest_even; the GPU is within 1 unit."""
-    element = float_element(result_type)
+    element = element_of(result_type)
     if flush_to_zero:
         source = flush(source, element)  # a root is never subnormal
     if rounding_mode in (RoundingMode.NEAREST_EVEN, RoundingMode.APPROX):
@@ -131,7 +130,7 @@ def sqrt(source: np.ndarray, *, rounding_mode: RoundingMode, flush_to_zero: bool
 @implements("rsqrt")
 def rsqrt(source: np.ndarray, *, flush_to_zero: bool, result_type: TileType) -> np.ndarray:
     """1 / square root. The sign of a zero makes the sign of the infinity."""
-    element = float_element(result_type)
+    element = element_of(result_type)
     if flush_to_zero:
         source = flush(source, element)  # the result is never subnormal
     return round_to(source.dtype.type(1) / np.sqrt(source), element)
@@ -140,7 +139,7 @@ def rsqrt(source: np.ndarray, *, flush_to_zero: bool, result_type: TileType) -> 
 @implements("pow")
 def pow_(source: np.ndarray, exponent: np.ndarray, *, result_type: TileType) -> np.ndarray:
     """`source` to the power `exponent`, both floats; special cases as in IEEE 754 `pow`."""
-    return _evaluate(np.power, float_element(result_type), source, exponent)
+    return _evaluate(np.power, element_of(result_type), source, exponent)
 
 
 @implements("fpowi")
@@ -151,7 +150,7 @@ def fpowi(source: np.ndarray, exponent: np.ndarray, *, result_type: TileType) ->
     a negative exponent: the same bits as the GPU, whose x ** -3 is 0 where x ** 3 overflows. Narrow types do
     it in float32 and round once.
     """
-    element = float_element(result_type)
+    element = element_of(result_type)
     base = source
     power = np.ones((1,) * source.ndim, source.dtype)
     left = np.abs(exponent).view(f"u{exponent.dtype.itemsize}")
@@ -171,7 +170,7 @@ def fpowi(source: np.ndarray, exponent: np.ndarray, *, result_type: TileType) ->
 @implements("atan2")
 def atan2(x: np.ndarray, y: np.ndarray, *, result_type: TileType) -> np.ndarray:
     """Angle of the point with ordinate `x` and abscissa `y`: arc tangent of x / y in the right quadrant."""
-    return _evaluate(np.arctan2, float_element(result_type), x, y)
+    return _evaluate(np.arctan2, element_of(result_type), x, y)
 
 
 @implements("floor")

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from cutile_sim.dtypes import F8E4M3FN, F8E5M2, F16, F32, ElementType
+from cutile_sim.dtypes import F8E4M3FN, F8E5M2, F16, F32
 from cutile_sim.ops import mma_float8
 from cutile_sim.ops.registry import implements
 from cutile_sim.optable.encoding import RoundingMode, Signedness
 from cutile_sim.rounding import round_to
-from cutile_sim.tileir.types import TileType
+from cutile_sim.tileir.types import TileType, element_of
 
 # Up to here every integer is a float32, and a float64.
 _EXACT_IN_FLOAT32 = 1 << 24
@@ -60,8 +60,7 @@ def mmaf(
     enough for the tensor core's own instruction, are summed as it does, in 14 bits (mma_float8.py): `fast_acc` all
     along K, else with promotion to float32 on the way.
     """
-    element, inputs = result_type.element, operand_types["lhs"].element
-    assert isinstance(element, ElementType)
+    element, inputs = element_of(result_type), operand_types["lhs"].element
     if inputs in (F8E4M3FN, F8E5M2) and element is F32 and mma_float8.applies(lhs, rhs):
         return (mma_float8.sum_products if fast_acc else mma_float8.sum_products_promoted)(lhs, rhs, acc)
     if inputs is F16:

@@ -18,7 +18,7 @@ from cutile_sim.ops.reduce_pick import Rule, pick
 from cutile_sim.ops.registry import implements
 from cutile_sim.optable.encoding import RoundingMode, Signedness
 from cutile_sim.rounding import round_to
-from cutile_sim.tileir.types import TileType
+from cutile_sim.tileir.types import TileType, element_of
 
 GRID_AXES = 3
 _MANY_ROWS, _FEW_COLUMNS = 64, 64
@@ -194,11 +194,6 @@ def _merge(values: np.ndarray, axis: int) -> np.ndarray:
     return values.reshape(values.shape[: at - 1] + (-1,) + values.shape[at + 1 :])
 
 
-def _element(types: tuple[TileType, ...]) -> ElementType:
-    assert isinstance(types[0].element, ElementType)
-    return types[0].element
-
-
 @implements("reduce", ignores=("identities",))
 def reduce(operands: Tiles, *, dim: int, operand_types: dict[str, tuple[TileType, ...]], cx: Body) -> Tiles:
     """All elements along tile dimension `dim` combined into one; the dimension goes.
@@ -221,7 +216,7 @@ def reduce(operands: Tiles, *, dim: int, operand_types: dict[str, tuple[TileType
         picked = pick(*operands, axis, rule)
         if picked is not None:
             return picked
-    element = _element(types)
+    element = element_of(types[0])
     order = reduction_order(shape, dim, element.size_bytes)
     combine = _elementwise(kind, cx.body_attributes, element)
     if combine is None:
@@ -251,7 +246,7 @@ def scan(
         ufunc = _integer_ufunc(kind, operands[0])
         results: Tiles = (ufunc.accumulate(operands[0], axis=axis, dtype=operands[0].dtype),)
     else:
-        combine = _elementwise(kind, cx.body_attributes, _element(types)) or _region(cx)
+        combine = _elementwise(kind, cx.body_attributes, element_of(types[0])) or _region(cx)
         results = _scan_segments(operands, axis, scan_segment(shape, dim), combine)
     return tuple(np.flip(t, axis) for t in results) if reverse else results
 

@@ -13,7 +13,7 @@ import numpy as np
 from cutile_sim.dtypes import ElementType, from_bits, to_bits
 from cutile_sim.errors import OutOfBoundsError
 from cutile_sim.ops.registry import implements
-from cutile_sim.tileir.types import TileType
+from cutile_sim.tileir.types import TileType, element_of
 
 GRID_AXES = 3
 _MANY = 2048
@@ -29,8 +29,7 @@ def constant(*, value: np.ndarray, result_type: TileType) -> np.ndarray:
 @implements("iota")
 def iota(*, result_type: TileType) -> np.ndarray:
     """0, 1, 2, ... as unsigned integers."""
-    assert isinstance(result_type.element, ElementType)
-    return _iota(result_type.shape[0], result_type.element)
+    return _iota(result_type.shape[0], element_of(result_type))
 
 
 @lru_cache(maxsize=256)
@@ -159,8 +158,7 @@ def pack(source: np.ndarray, *, operand_types: dict[str, TileType]) -> np.ndarra
 
     Shapes: source [N] of w-bit elements, result [N * w / 8] of i8.
     """
-    element = operand_types["source"].element
-    assert isinstance(element, ElementType)
+    element = element_of(operand_types["source"])
     bits = to_bits(source, element)
     if element.width_bits == 4:
         return (bits[..., 0::2] | bits[..., 1::2] << 4).view(np.int8)
@@ -170,8 +168,7 @@ def pack(source: np.ndarray, *, operand_types: dict[str, TileType]) -> np.ndarra
 @implements("unpack")
 def unpack(source: np.ndarray, *, result_type: TileType) -> np.ndarray:
     """The reverse of `pack`: a rank-1 tile of the result's element type from its bytes."""
-    element = result_type.element
-    assert isinstance(element, ElementType)
+    element = element_of(result_type)
     raw = np.ascontiguousarray(source).view(np.uint8)
     if element.width_bits == 4:
         bits = np.stack([raw & 0xF, raw >> 4], axis=-1).reshape(*raw.shape[:-1], -1)

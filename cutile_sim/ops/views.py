@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cutile_sim.dtypes import ElementType, to_carrier, to_storage
+from cutile_sim.dtypes import to_carrier, to_storage
 from cutile_sim.engine.context import Context
 from cutile_sim.engine.values import Deferred, TensorView, TileView, uniform
 from cutile_sim.memory.access import gather, scatter
@@ -14,7 +14,7 @@ from cutile_sim.ops.locate import Edge, Lanes, Window, locate
 from cutile_sim.ops.memory import ORDER_ONLY
 from cutile_sim.ops.registry import implements
 from cutile_sim.ops.whole_tiles import WholeTiles
-from cutile_sim.tileir.types import PaddingValue, StridedViewType, TensorViewType, TileType, ViewType
+from cutile_sim.tileir.types import PaddingValue, StridedViewType, TensorViewType, TileType, ViewType, element_of
 
 
 @implements("make_tensor_view")
@@ -54,8 +54,7 @@ def make_gather_scatter_view(tensor_view: TensorView, *, result_type: ViewType) 
 
 
 def _scalars(values: list[int | np.ndarray], result: TileType) -> tuple[np.ndarray, ...]:
-    assert isinstance(result.element, ElementType)
-    carrier = result.element.carrier
+    carrier = element_of(result).carrier
     return tuple(
         v.astype(carrier) if isinstance(v, np.ndarray) else np.full((1, 1, 1), v).astype(carrier) for v in values
     )

@@ -118,8 +118,7 @@ class Rule:
     def _andi(self, shadows: list[np.ndarray], slots: list[Any]) -> np.ndarray:
         return self._absorbing(shadows, slots, lambda value: value == 0)
 
-    def _muli(self, shadows: list[np.ndarray], slots: list[Any]) -> np.ndarray:
-        return self._absorbing(shadows, slots, lambda value: value == 0)
+    _muli = _andi
 
     def _ori(self, shadows: list[np.ndarray], slots: list[Any]) -> np.ndarray:
         return self._absorbing(shadows, slots, lambda value: value == (True if value.dtype == bool else -1))

@@ -41,6 +41,12 @@ class TileType:
         return "tile<" + "".join(f"{n}x" for n in self.shape) + name + ">"
 
 
+def element_of(kind: TileType) -> ElementType:
+    """The element type of a tile of numbers."""
+    assert isinstance(kind.element, ElementType)
+    return kind.element
+
+
 @dataclass(frozen=True)
 class TokenType:
     """Orders memory operations; carries no data."""

@@ -14,8 +14,9 @@ from cutile_sim.optable.encoding import (
 from cutile_sim.tileir.core import Module, Op
 from cutile_sim.tileir.types import (
     TileType,
+    element_of,
 )
-from cutile_sim.tileir.verify_rules import element_of, many_of, names_of, result_of, rule, tile_of
+from cutile_sim.tileir.verify_rules import many_of, names_of, result_of, rule, tile_of
 
 # Rounding, flushing, overflow
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from cutile_sim.dtypes import ElementType
 from cutile_sim.tileir.core import Module, Op, Value
 from cutile_sim.tileir.types import TileType
 
@@ -66,9 +65,3 @@ def many_of(op: Op, name: str) -> tuple[Value, ...]:
 def names_of(*members: Enum) -> str:
     """The members as the text of the IR has them."""
     return ", ".join(member.name.lower() for member in members)
-
-
-def element_of(kind: TileType) -> ElementType:
-    """The element type of a tile of numbers."""
-    assert isinstance(kind.element, ElementType)
-    return kind.element

@@ -124,5 +124,5 @@ class Proofs:
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything was proved."""
+        """Whether everything was proved: nothing goes wrong, and nothing was left unchecked."""
         return not self.violated and not self.of("not checked")
