@@ -269,7 +269,9 @@ def map_array(space: AddressSpace, array: ArrayArg, named: list[tuple[str, Alloc
     empty = any(n == 0 for n in array.shape)
     first = offset + sum(min(0, r) for r in reach)
     end = first if empty else offset + sum(max(0, r) for r in reach) + item
-    extent = Extent(array.name, first, end, offset, array.shape, array.strides_elems, item, array.writeable)
+    extent = Extent(
+        array.name, first, end, offset, array.shape, array.strides_elems, item, array.writeable, array.dtype_name
+    )
     if extent not in allocation.extents:
         allocation.extents.append(extent)
     named.append((array.name, allocation, extent))

@@ -59,3 +59,52 @@ class Observer:
 
     def finished(self, cx: Context) -> None:
         """All blocks have ended."""
+
+
+class Observers(Observer):
+    """Several observers of one launch, told in order. At most one of them may use the shadow slots."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self.observers = observers
+
+    def started(self, plan: Plan, cx: Context) -> None:
+        for observer in self.observers:
+            observer.started(plan, cx)
+
+    def before(self, op: Op, slots: list[Any], cx: Context) -> None:
+        for observer in self.observers:
+            observer.before(op, slots, cx)
+
+    def after(self, op: Op, slots: list[Any], cx: Context) -> None:
+        for observer in self.observers:
+            observer.after(op, slots, cx)
+
+    def moved(self, sources: list[int], targets: list[int], slots: list[Any], cx: Context) -> None:
+        for observer in self.observers:
+            observer.moved(sources, targets, slots, cx)
+
+    def branched(self, op: Op, condition: np.ndarray, cx: Context) -> None:
+        for observer in self.observers:
+            observer.branched(op, condition, cx)
+
+    def loaded(self, place: Any, mask: np.ndarray | None, element: ElementType, cx: Context) -> None:
+        for observer in self.observers:
+            observer.loaded(place, mask, element, cx)
+
+    def storing(
+        self, place: Any, mask: np.ndarray | None, element: ElementType, stored: np.ndarray, cx: Context
+    ) -> None:
+        for observer in self.observers:
+            observer.storing(place, mask, element, stored, cx)
+
+    def updating(self, place: Any, mask: np.ndarray | None, element: ElementType, arg: np.ndarray, cx: Context) -> None:
+        for observer in self.observers:
+            observer.updating(place, mask, element, arg, cx)
+
+    def stalled(self, waiting: list[Group], cx: Context) -> None:
+        for observer in self.observers:
+            observer.stalled(waiting, cx)
+
+    def finished(self, cx: Context) -> None:
+        for observer in self.observers:
+            observer.finished(cx)

@@ -24,6 +24,7 @@ class Extent:
     """One array argument inside an allocation: where it lies, for checks and for words.
 
     `first_byte` and `end_byte` bound its elements within the allocation; `offset_bytes` is that of element 0.
+    `dtype_name` is cuTile's name of its element type, such as `uint8`.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Extent:
     strides_elems: tuple[int, ...]
     item_bytes: int
     writeable: bool
+    dtype_name: str = ""
 
     @property
     def is_dense(self) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from cutile_sim.engine.context import Context
 from cutile_sim.memory.access import Places
+from cutile_sim.memory.even import even_steps
 from cutile_sim.memory.space import SLOT_BITS, Allocation
 from cutile_sim.ops.locate import Edge, Lanes, Window
 from cutile_sim.sanitize.accesses import BLOCK_BITS, BLOCK_MASK, Access, Intervals, Memory, kept, worked_out
@@ -83,7 +84,7 @@ class AccessLog:
                 self._keep(memory, place.addresses if isinstance(place, Lanes) else place, mask, op, writes, atomic)
                 return
         addresses = addresses_of(place)
-        whole = _as_window(addresses, mask)
+        whole = even_steps(addresses) if mask is None and addresses.ndim >= 3 else None
         if whole is not None:
             first, strides_bytes = whole
             allocation = self.cx.space.find(first)
@@ -307,24 +308,3 @@ def _window_items(access: Access) -> np.ndarray:
         lanes[axis] = n
         total = total + (np.arange(n, dtype=np.int64) * stride).reshape(lanes)
     return np.broadcast_to(total, access.shape)
-
-
-def _as_window(addresses: np.ndarray, mask: np.ndarray | None) -> tuple[int, tuple[int, ...]] | None:
-    """(first address, strides in bytes) of lanes that lie evenly, else None."""
-    if mask is not None or addresses.size == 0 or addresses.ndim < 3:
-        return None
-    first = int(addresses.flat[0])
-    strides = []
-    expected: Any = np.int64(first)
-    for axis, n in enumerate(addresses.shape):
-        at = [0] * addresses.ndim
-        if n == 1:
-            strides.append(0)
-            continue
-        at[axis] = 1
-        step = int(addresses[tuple(at)]) - first
-        strides.append(step)
-        lanes = [1] * addresses.ndim
-        lanes[axis] = n
-        expected = expected + (np.arange(n, dtype=np.int64) * step).reshape(lanes)
-    return (first, tuple(strides)) if np.array_equal(np.broadcast_to(expected, addresses.shape), addresses) else None

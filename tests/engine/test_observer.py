@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cutile_sim import simulate
-from cutile_sim.engine.observer import Observer
+from cutile_sim.engine.observer import Observer, Observers
 from cutile_sim.errors import BudgetExceededError
 from cutile_sim.memory.access import LaneFault
 
@@ -100,3 +100,14 @@ def test_faults_may_be_tolerated() -> None:
     assert count == 6 and fault.position == (0, 0, 0, 10) and "outside memory" in fault.reason
     np.testing.assert_array_equal(y[:10], x)
     assert not y[10:].any()
+
+
+def test_several_observers_each_see_all() -> None:
+    first, second = Diary(), Diary()
+    x, y = np.ones(64, np.float32), np.zeros(64, np.float32)
+    simulate(adds, 4, x, y, 3, observer=Observers(first, second))
+    assert first.told == second.told
+    assert {"started", "before", "after", "moved", "branched", "loaded", "storing", "finished"} <= {*first.told}
+    alone = Diary()
+    simulate(adds, 4, x, y, 3, observer=alone)
+    assert alone.told == first.told
