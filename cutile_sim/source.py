@@ -31,6 +31,14 @@ def describe(location: Location | None) -> str:
     return "\n".join(lines)
 
 
+def users_line(location: Location | None) -> Location | None:
+    """The innermost place that is not within cuTile's own library, where there is one."""
+    for at in location.chain() if location is not None else ():
+        if "/cuda/tile/" not in at.file.replace("\\", "/"):
+            return at
+    return location
+
+
 def caret(file: str, line: int, column: int = 0) -> str:
     """The source line, without its own indentation, and a caret under the column; "" if it cannot be read.
 

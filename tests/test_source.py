@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cutile_sim.errors import UsageError
-from cutile_sim.source import caret, describe
+from cutile_sim.source import caret, describe, users_line
 from cutile_sim.tileir.core import Location
 
 
@@ -62,3 +62,13 @@ def test_describe_nothing():
 def test_errors_end_with_their_place(source):
     assert str(UsageError("wrong", location=Location(source, 1))) == f"wrong\n  {source}:1\n    first = 1"
     assert str(UsageError("wrong")) == "wrong"
+
+
+def test_the_users_line_is_the_innermost_outside_the_library() -> None:
+    user = Location("k.py", 7)
+    inside = Location("/site-packages/cuda/tile/_lib.py", 90, caller=user)
+    assert users_line(inside) is user
+    assert users_line(user) is user
+    alone = Location("/site-packages/cuda/tile/_lib.py", 90)
+    assert users_line(alone) is alone
+    assert users_line(None) is None

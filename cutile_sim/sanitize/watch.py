@@ -15,6 +15,7 @@ from cutile_sim.findings import Finding, Severity
 from cutile_sim.memory.access import describe_address
 from cutile_sim.memory.space import Allocation, Extent
 from cutile_sim.sanitize.options import SanitizeOptions
+from cutile_sim.source import users_line
 from cutile_sim.tileir.core import Location, Op, Value
 
 BATCH_AXES = 3
@@ -213,14 +214,6 @@ def _note_origins(op: Op, origins: dict[Value, list[Value]]) -> None:
 
 def _ends(op: Op) -> bool:
     return op.name in ("yield", "continue", "break")
-
-
-def users_line(location: Location | None) -> Location | None:
-    """The innermost place that is not within cuTile's own library, where there is one."""
-    for at in location.chain() if location is not None else ():
-        if "/cuda/tile/" not in at.file.replace("\\", "/"):
-            return at
-    return location
 
 
 def first_position(bad: np.ndarray) -> tuple[int, ...]:
