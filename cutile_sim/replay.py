@@ -153,9 +153,6 @@ class _StoresTo(_Watch):
         if (_live(place, mask) == self.address).any():
             raise _SeenError("seen")
 
-    def updating(self, place: Any, mask: Any, element: Any, arg: Any, cx: Context) -> None:
-        self.storing(place, mask, element, arg, cx)
-
 
 def _never_written(
     module: Module, function: Function, params: Sequence[LaunchParam], grid: tuple[int, int, int], verdict: Verdict
@@ -199,9 +196,6 @@ class _Computed(_Watch):
             raise _SeenError("seen")
 
     def storing(self, place: Any, mask: Any, element: Any, stored: Any, cx: Context) -> None:
-        self.loaded(place, mask, element, cx)
-
-    def updating(self, place: Any, mask: Any, element: Any, arg: Any, cx: Context) -> None:
         self.loaded(place, mask, element, cx)
 
     def _leaves(self, place: Any, mask: Any, cx: Context) -> bool:

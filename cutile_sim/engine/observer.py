@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Observer:
-    """Does nothing. Override what you want to see.
+    """Does nothing, but that updates count as stores. Override what you want to see.
 
     `place` is where lanes lie in memory: a `Window`, `Edge` or `Lanes` of `ops.locate`, `Places`, or int64 addresses.
     `mask` leaves lanes out, or is None. `cx.op` is the operation, `cx.group` the blocks.
@@ -52,7 +52,10 @@ class Observer:
         """Lanes are about to be written; `stored` (storage form) broadcasts to them."""
 
     def updating(self, place: Any, mask: np.ndarray | None, element: ElementType, arg: np.ndarray, cx: Context) -> None:
-        """Lanes are about to be updated atomically; `arg` (storage form) is the argument, or the value to swap in."""
+        """Lanes are about to be updated atomically; `arg` (storage form) is the argument, or the value to swap in.
+        They count as stores for whoever does not override this.
+        """
+        self.storing(place, mask, element, arg, cx)
 
     def stalled(self, waiting: list[Group], cx: Context) -> None:
         """Only groups that may wait for other blocks are left, and no batch is still to be started."""

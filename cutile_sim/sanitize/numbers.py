@@ -134,9 +134,6 @@ class Numbers(Check):
             count=int(np.count_nonzero(bad)),
         )
 
-    def updating(self, place: Any, mask: np.ndarray | None, element: ElementType, arg: np.ndarray, cx: Context) -> None:
-        self.storing(place, mask, element, arg, cx)
-
 
 def _of(inputs: list[np.ndarray], at: tuple[int, ...], lanewise: bool) -> str:
     """The operands of a lane, in words."""

@@ -91,7 +91,7 @@ class Sanitizer(Observer):
         self._branched = _having(checks, "branched")
         self._loaded = _having(checks, "loaded")
         self._storing = _having(checks, "storing")
-        self._updating = _having(checks, "updating")
+        self._updating = tuple(getattr(c, "updating", None) or c.storing for c in checks if hasattr(c, "storing"))
         self._finished = _having(checks, "finished")
         self._stalled = _having(checks, "stalled")
 

@@ -293,6 +293,3 @@ class Undetermined(Check):
                 state[offsets[here]] = spread[here] & DOUBTFUL
                 own = own or allocation in self.scratch
         return own
-
-    def updating(self, place: Any, mask: np.ndarray | None, element: ElementType, arg: np.ndarray, cx: Context) -> None:
-        self.storing(place, mask, element, arg, cx)

@@ -222,7 +222,11 @@ def first_position(bad: np.ndarray) -> tuple[int, ...]:
 
 
 class Check:
-    """One kind of mistake. `before_of` and `after_of` are asked once an operation, and give what to call each time."""
+    """One kind of mistake. `before_of` and `after_of` are asked once an operation, and give what to call each time.
+
+    A check may have the other methods of an `Observer` too; who has `storing` is told of updates there, unless it has
+    `updating`.
+    """
 
     name = ""
 

@@ -27,9 +27,8 @@ def gather_checked(x, index, y):
     ct.store(y, (ct.bid(0),), ct.gather(x, i))
 
 
-@pytest.mark.parametrize("name", ["gather_unchecked", "gather_checked"])
-def test_gather(planted, name):
-    planted(name, (2,), lambda: (floats(20), np.arange(32, dtype=np.int32), floats(32)))
+def test_gather(pair):
+    pair("gather_unchecked", "gather_checked", (2,), lambda: (floats(20), np.arange(32, dtype=np.int32), floats(32)))
 
 
 def test_says_array_index_and_how_far(planted):
@@ -51,9 +50,8 @@ def scatter_by_own_length(x, y, n):
     ct.scatter(y, i, ct.gather(x, i), mask=i < min(n, y.shape[0]), check_bounds=False)
 
 
-@pytest.mark.parametrize("name", ["scatter_by_other_length", "scatter_by_own_length"])
-def test_bound_of_another_array(planted, name):
-    planted(name, (2,), lambda: (floats(32), floats(24), 32))
+def test_bound_of_another_array(pair):
+    pair("scatter_by_other_length", "scatter_by_own_length", (2,), lambda: (floats(32), floats(24), 32))
 
 
 @ct.kernel
@@ -69,9 +67,8 @@ def strided_by_own_length(x, y, n):
     ct.store(y, (0,), ct.gather(x, i, mask=i < x.shape[0], check_bounds=False))
 
 
-@pytest.mark.parametrize("name", ["strided_by_base_length", "strided_by_own_length"])
-def test_strided_view(planted, name):
-    planted(name, (1,), lambda: (floats(32)[::2], floats(32), 32))
+def test_strided_view(pair):
+    pair("strided_by_base_length", "strided_by_own_length", (1,), lambda: (floats(32)[::2], floats(32), 32))
 
 
 @ct.kernel
@@ -84,9 +81,8 @@ def tile_checked(x, y):
     ct.store(y, (ct.bid(0),), ct.load(x, (ct.bid(0),), (16,), padding_mode=ct.PaddingMode.ZERO))
 
 
-@pytest.mark.parametrize("name", ["tile_unchecked", "tile_checked"])
-def test_tile_without_its_bounds_check(planted, name):
-    planted(name, (2,), lambda: (floats(20), floats(32)))
+def test_tile_without_its_bounds_check(pair):
+    pair("tile_unchecked", "tile_checked", (2,), lambda: (floats(20), floats(32)))
 
 
 @ct.kernel
@@ -99,11 +95,10 @@ def store_into_output(x, y):
     ct.store(y, (0,), ct.load(x, (0,), (16,)))
 
 
-@pytest.mark.parametrize("name", ["store_into_input", "store_into_output"])
-def test_read_only_array(planted, name):
+def test_read_only_array(pair):
     def make():
         x = floats(16)
         x.flags.writeable = False
         return x, floats(16)
 
-    planted(name, (1,), make)
+    pair("store_into_input", "store_into_output", (1,), make)

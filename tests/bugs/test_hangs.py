@@ -28,9 +28,8 @@ def lock_freed(lock, total):
     ct.atomic_xchg(lock, 0, 0)
 
 
-@pytest.mark.parametrize("name", ["lock_never_freed", "lock_freed"])
-def test_lock(planted, name):
-    planted(name, (3,), lambda: (ints(1), ints(1)))
+def test_lock(pair):
+    pair("lock_never_freed", "lock_freed", (3,), lambda: (ints(1), ints(1)))
 
 
 @ct.kernel
@@ -47,9 +46,8 @@ def barrier_of_all(count, n):
         pass
 
 
-@pytest.mark.parametrize("name", ["barrier_of_too_many", "barrier_of_all"])
-def test_barrier(planted, name):
-    planted(name, (4,), lambda: (ints(1), 5))
+def test_barrier(pair):
+    pair("barrier_of_too_many", "barrier_of_all", (4,), lambda: (ints(1), 5))
 
 
 @ct.kernel
@@ -69,6 +67,5 @@ def wait_in_a_line(flags):
     ct.atomic_xchg(flags, b, 1)
 
 
-@pytest.mark.parametrize("name", ["wait_in_a_circle", "wait_in_a_line"])
-def test_waiting_for_the_next(planted, name):
-    planted(name, (5,), lambda: (ints(5),))
+def test_waiting_for_the_next(pair):
+    pair("wait_in_a_circle", "wait_in_a_line", (5,), lambda: (ints(5),))

@@ -28,9 +28,8 @@ def tile_as_tile(x, y):
     ct.store(y, (ct.bid(0),), ct.load(x, (ct.bid(0),), (16,)))
 
 
-@pytest.mark.parametrize("name", ["element_as_tile", "tile_as_tile"])
-def test_element_as_tile_index(planted, name):
-    planted(name, (8,), lambda: (floats(128), floats(128)))
+def test_element_as_tile_index(pair):
+    pair("element_as_tile", "tile_as_tile", (8,), lambda: (floats(128), floats(128)))
 
 
 @ct.kernel

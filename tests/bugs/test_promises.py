@@ -27,9 +27,8 @@ def kept_multiple(x, y, start):
     ct.store(y, (0,), ct.gather(x, i + ct.arange(16, dtype=ct.int32)))
 
 
-@pytest.mark.parametrize("name", ["promised_multiple", "kept_multiple"])
-def test_divisible(planted, name):
-    planted(name, (1,), lambda: (floats(64), floats(16), 12))
+def test_divisible(pair):
+    pair("promised_multiple", "kept_multiple", (1,), lambda: (floats(64), floats(16), 12))
 
 
 @ct.kernel
@@ -46,9 +45,8 @@ def kept_in_loop(x, y, n):
         ct.scatter(y, i, ct.gather(x, i))
 
 
-@pytest.mark.parametrize("name", ["promised_in_loop", "kept_in_loop"])
-def test_divisible_in_a_loop(planted, name):
-    planted(name, (2,), lambda: (floats(64), floats(64), 4))
+def test_divisible_in_a_loop(pair):
+    pair("promised_in_loop", "kept_in_loop", (2,), lambda: (floats(64), floats(64), 4))
 
 
 @ct.kernel
@@ -64,9 +62,8 @@ def offset_of_64_bits(x, y, row, length):
     ct.store(y, (0,), ct.gather(x, i))
 
 
-@pytest.mark.parametrize("name", ["offset_of_32_bits", "offset_of_64_bits"])
-def test_offset(planted, name):
-    planted(name, (1,), lambda: (floats(64), floats(16), 70_000, 70_000))
+def test_offset(pair):
+    pair("offset_of_32_bits", "offset_of_64_bits", (1,), lambda: (floats(64), floats(16), 70_000, 70_000))
 
 
 @ct.kernel

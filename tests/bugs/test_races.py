@@ -108,9 +108,8 @@ def hand_off(data, flag, out):
         ct.store(out, (0,), ct.load(data, (0,), (16,)))
 
 
-@pytest.mark.parametrize("name", ["hand_off_relaxed", "hand_off"])
-def test_hand_off(planted, name):
-    planted(name, (2,), lambda: (ints(16), ints(1), ints(16)))
+def test_hand_off(pair):
+    pair("hand_off_relaxed", "hand_off", (2,), lambda: (ints(16), ints(1), ints(16)))
 
 
 @ct.kernel
@@ -160,9 +159,8 @@ def all_read(x, y):
     ct.store(y, (ct.bid(0),), ct.load(x, (0,), (16,)) + 1)
 
 
-@pytest.mark.parametrize("name", ["first_block_writes", "all_read"])
-def test_one_writes_what_all_read(planted, name):
-    planted(name, (4,), lambda: (floats(16), floats(64)))
+def test_one_writes_what_all_read(pair):
+    pair("first_block_writes", "all_read", (4,), lambda: (floats(16), floats(64)))
 
 
 @ct.kernel
@@ -186,6 +184,5 @@ def atomic_for_all(total):
     ct.atomic_add(total, 0, 1, memory_order=ORDER.RELAXED, memory_scope=ct.MemoryScope.DEVICE)
 
 
-@pytest.mark.parametrize("name", ["atomic_for_its_block", "atomic_for_all"])
-def test_scope(planted, name):
-    planted(name, (4,), lambda: (ints(1),))
+def test_scope(pair):
+    pair("atomic_for_its_block", "atomic_for_all", (4,), lambda: (ints(1),))

@@ -27,9 +27,8 @@ def mean_over_elements(x, y):
     ct.store(y, (0,), ct.sum(ct.load(x, (0,), (32,), padding_mode=PAD.ZERO)) / x.shape[0])
 
 
-@pytest.mark.parametrize("name", ["mean_over_padding", "mean_over_elements"])
-def test_mean(planted, name):
-    planted(name, (1,), lambda: (floats(20), floats(1)))
+def test_mean(pair):
+    pair("mean_over_padding", "mean_over_elements", (1,), lambda: (floats(20), floats(1)))
 
 
 @ct.kernel
@@ -47,9 +46,8 @@ def masked_by_where(x, y):
     ct.store(y, (0,), ct.where(inside, t, 0.0))
 
 
-@pytest.mark.parametrize("name", ["masked_by_zero", "masked_by_where"])
-def test_masked_lanes(planted, name):
-    planted(name, (1,), lambda: (floats(20), floats(32)))
+def test_masked_lanes(pair):
+    pair("masked_by_zero", "masked_by_where", (1,), lambda: (floats(20), floats(32)))
 
 
 @ct.kernel
@@ -68,9 +66,8 @@ def branch_on_elements(x, y):
         ct.store(y, (ct.bid(0),), ct.full((16,), 2, ct.float32))
 
 
-@pytest.mark.parametrize("name", ["branch_on_padding", "branch_on_elements"])
-def test_branch(planted, name):
-    planted(name, (3,), lambda: (floats(40), floats(48)))
+def test_branch(pair):
+    pair("branch_on_padding", "branch_on_elements", (3,), lambda: (floats(40), floats(48)))
 
 
 @ct.kernel
@@ -115,9 +112,13 @@ def product_of_elements(a, b, c):
     ct.store(c, (0, 0), ct.mma(x, y, ct.zeros((16, 16), ct.float32)))
 
 
-@pytest.mark.parametrize("name", ["product_with_padding", "product_of_elements"])
-def test_matrix_product(planted, name):
-    planted(name, (1,), lambda: (np.ones((16, 20), np.float32), np.ones((20, 16), np.float32), np.zeros((16, 16), "f")))
+def test_matrix_product(pair):
+    pair(
+        "product_with_padding",
+        "product_of_elements",
+        (1,),
+        lambda: (np.ones((16, 20), np.float32), np.ones((20, 16), np.float32), np.zeros((16, 16), "f")),
+    )
 
 
 @ct.kernel
@@ -142,9 +143,14 @@ def sets_output(x, y):
     ct.store(y, (0,), ct.load(y, (0,), (16,)) + ct.load(x, (0,), (16,)))
 
 
-@pytest.mark.parametrize("name", ["adds_to_output", "sets_output"])
-def test_uninitialised_array(planted, name):
-    planted(name, (1,), lambda: (floats(16), floats(16)), sanitize=SanitizeOptions(uninitialised=("y",)))
+def test_uninitialised_array(pair):
+    pair(
+        "adds_to_output",
+        "sets_output",
+        (1,),
+        lambda: (floats(16), floats(16)),
+        sanitize=SanitizeOptions(uninitialised=("y",)),
+    )
 
 
 @ct.kernel
@@ -163,9 +169,8 @@ def whole_list(xs, y, n):
     ct.store(y, (0,), acc)
 
 
-@pytest.mark.parametrize("name", ["past_the_list", "whole_list"])
-def test_item_of_a_list(planted, name):
-    planted(name, (1,), lambda: ([floats(16), floats(16)], floats(16), 3))
+def test_item_of_a_list(pair):
+    pair("past_the_list", "whole_list", (1,), lambda: ([floats(16), floats(16)], floats(16), 3))
 
 
 @ct.kernel
@@ -181,6 +186,5 @@ def index_by_elements(index, x, y):
     ct.store(y, (0,), ct.load(x, (i,), (16,), padding_mode=PAD.ZERO))
 
 
-@pytest.mark.parametrize("name", ["index_by_padding", "index_by_elements"])
-def test_index_of_a_tile(planted, name):
-    planted(name, (1,), lambda: (np.arange(3, dtype=np.int32), floats(64), floats(16)))
+def test_index_of_a_tile(pair):
+    pair("index_by_padding", "index_by_elements", (1,), lambda: (np.arange(3, dtype=np.int32), floats(64), floats(16)))

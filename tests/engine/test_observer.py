@@ -26,19 +26,7 @@ class Diary(Observer):
         self.told: list[str] = []
 
     def __getattribute__(self, name: str) -> Any:
-        known = {
-            "started",
-            "before",
-            "after",
-            "moved",
-            "branched",
-            "loaded",
-            "storing",
-            "updating",
-            "finished",
-            "stalled",
-        }
-        if name in known:
+        if name in EVENTS:
             return lambda *args: self.told.append(name)
         return super().__getattribute__(name)
 
@@ -80,6 +68,29 @@ def test_is_told_that_only_waiting_blocks_are_left() -> None:
     with pytest.raises(BudgetExceededError):
         simulate(waits, 2, np.zeros(1, np.int32), observer=diary, step_limit=200)
     assert diary.told.count("stalled") > 3 and "finished" not in diary.told
+
+
+class Writes(Observer):
+    """Sees all that is written."""
+
+    def __init__(self) -> None:
+        self.lanes = 0
+
+    def storing(self, place: Any, mask: Any, element: Any, stored: np.ndarray, cx: Any) -> None:
+        self.lanes += stored.size
+
+
+@ct.kernel
+def stores_and_adds(x, total):
+    t = ct.load(x, (0,), (16,))
+    ct.atomic_add(total, 0, ct.sum(t))
+    ct.store(x, (0,), t + 1)
+
+
+def test_updates_count_as_stores() -> None:
+    writes = Writes()
+    simulate(stores_and_adds, 1, np.ones(16, np.float32), np.zeros(1, np.float32), observer=writes)
+    assert writes.lanes == 17
 
 
 class Tolerant(Observer):
