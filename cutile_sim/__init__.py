@@ -11,6 +11,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from cutile_sim.version import __version__
+
 if TYPE_CHECKING:
     from cutile_sim.api import load, simulate
     from cutile_sim.checker import CheckReport, check
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
     from cutile_sim.launch import LaunchResult
     from cutile_sim.proofs import ProofReport, prove_launch
     from cutile_sim.standin import install, simulated_launches, uninstall
+    from cutile_sim.traces import Trace, TraceOptions, load_trace, trace, tracing
 
-__version__ = "0.1.0"
 
 __all__ = [
     "AssertionFailedError",
@@ -49,15 +51,21 @@ __all__ = [
     "OutOfBoundsError",
     "ProofReport",
     "ReadOnlyError",
+    "Trace",
+    "TraceOptions",
     "UnsupportedError",
     "UsageError",
     "VerifyError",
+    "__version__",
     "check",
     "install",
     "load",
+    "load_trace",
     "prove_launch",
     "simulate",
     "simulated_launches",
+    "trace",
+    "tracing",
     "uninstall",
 ]
 
@@ -73,6 +81,11 @@ _HOMES = {
     "install": "standin",
     "simulated_launches": "standin",
     "uninstall": "standin",
+    "Trace": "traces",
+    "TraceOptions": "traces",
+    "load_trace": "traces",
+    "trace": "traces",
+    "tracing": "traces",
 }
 """The module of each name above; `errors` for the rest."""
 

@@ -16,6 +16,7 @@ from cutile_sim.errors import CutileSimError, UsageError
 from cutile_sim.launch import LaunchResult, check_grid, launch, program_of
 from cutile_sim.tileir.core import Function, Module
 from cutile_sim.tileir.decode import decode
+from cutile_sim.traces.active import current as current_tracer
 
 if TYPE_CHECKING:
     from cutile_sim.sanitize import SanitizeOptions, Sanitizer
@@ -144,8 +145,9 @@ def simulate(
     _check_positive("time_limit", time_limit)
     _check_positive("batch_blocks", batch_blocks)
     _check_positive("workers", workers)
-    if executor is not None and (observer is not None or sanitize or progress is not None):
-        raise UsageError("a launch on an executor cannot be watched: leave out observer, sanitize and progress")
+    tracer = current_tracer()
+    if executor is not None and (observer is not None or sanitize or progress is not None or tracer is not None):
+        raise UsageError("a launch on an executor cannot be watched: leave out observer, sanitize, progress and traces")
     args, warnings = _plain_numbers(args)
     sanitizer = _sanitizer(sanitize, observer)
     observer = sanitizer or observer
@@ -178,17 +180,22 @@ def simulate(
                 batch_blocks=batch_blocks,
             )
         else:
-            result = launch(
-                program_of(module, function, watched=observer is not None),
-                blocks,
-                params,
-                fill=fill,
-                limits=limits,
-                batch_blocks=batch_blocks,
-                workers=int(workers),
-                progress=progress,
-                observer=observer,
-            )
+            program = program_of(module, function, watched=observer is not None or tracer is not None)
+
+            def run(watcher: Observer | None) -> LaunchResult:
+                return launch(
+                    program,
+                    blocks,
+                    params,
+                    fill=fill,
+                    limits=limits,
+                    batch_blocks=batch_blocks,
+                    workers=int(workers),
+                    progress=progress,
+                    observer=watcher,
+                )
+
+            result = run(observer) if tracer is None else tracer.run(function, run, observer)
     except CutileSimError as error:
         if stream and error.printed:
             stream.write(error.printed)

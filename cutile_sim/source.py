@@ -34,9 +34,14 @@ def describe(location: Location | None) -> str:
 def users_line(location: Location | None) -> Location | None:
     """The innermost place that is not within cuTile's own library, where there is one."""
     for at in location.chain() if location is not None else ():
-        if "/cuda/tile/" not in at.file.replace("\\", "/"):
+        if not is_library(at.file):
             return at
     return location
+
+
+def is_library(file: str) -> bool:
+    """Whether a source file belongs to cuTile's own library."""
+    return "/cuda/tile/" in file.replace("\\", "/")
 
 
 def caret(file: str, line: int, column: int = 0) -> str:

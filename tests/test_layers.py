@@ -36,7 +36,19 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "cutile_sim.engine",
         "cutile_sim.tileir",
         "cutile_sim.sanitize",
+        "cutile_sim.traces.active",
     ),
+    # An observer that writes, and a reader that needs nothing of the engine.
+    "cutile_sim.traces": (
+        "cutile_sim.engine",
+        "cutile_sim.ops",
+        "cutile_sim.memory",
+        "cutile_sim.sanitize",
+        "cutile_sim.tileir",
+        "cutile_sim.optable",
+        "cutile_sim.dtypes",
+    ),
+    "cutile_sim.traces.run": ("cutile_sim.api", "cutile_sim.traces"),
     # Launches on several processes: cuts a launch up, watches each part, and puts its results together.
     "cutile_sim.shards": (
         "cutile_sim.launch",
@@ -136,9 +148,10 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "cutile_sim.source": (),
     "cutile_sim.findings": (),
     "cutile_sim.errors": (),
+    "cutile_sim.version": (),
     "ir_passes": ("cutile_sim.tileir", "cutile_sim.optable", "cutile_sim.dtypes"),
 }
-EVERYWHERE = ("cutile_sim.errors", "cutile_sim.findings", "cutile_sim.source")
+EVERYWHERE = ("cutile_sim.errors", "cutile_sim.findings", "cutile_sim.source", "cutile_sim.version")
 
 # Packages from outside that only some parts may import.
 OUTSIDE: dict[str, tuple[str, ...]] = {

@@ -1,0 +1,303 @@
+"""Reads trace files: what a launch is as a whole at once, its records chunk by chunk when they are asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, lru_cache
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from cutile_sim.dtypes import ELEMENT_TYPES
+from cutile_sim.errors import UsageError
+from cutile_sim.traces.format import (
+    FORMAT,
+    MANIFEST,
+    TABLES,
+    VERSION,
+    contents_member,
+    launch_member,
+    member,
+)
+from cutile_sim.traces.model import ArrayInfo, OpInfo
+from cutile_sim.traces.options import KINDS, BlockBox, LineRange
+from cutile_sim.traces.record import Chunk, Record
+
+if TYPE_CHECKING:
+    from cutile_sim.launch import LaunchResult
+
+KEPT_CHUNKS = 4
+"""How many chunks of a launch stay in memory."""
+_DAMAGE = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, EOFError, IndexError, NotImplementedError)
+"""What reading a damaged file may raise."""
+
+
+def load_trace(source: str | os.PathLike[str] | IO[bytes]) -> Trace:
+    """Open a trace file. Nothing in it is executed. Its records are read when they are asked for.
+
+    Raises UsageError where the file cannot be read, is no trace, is damaged, or is newer than this release.
+    """
+    name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "the trace"
+    try:
+        archive = zipfile.ZipFile(source)
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror or error}") from None
+    except zipfile.BadZipFile:
+        raise UsageError(f"{name} is no trace, or was not written to its end") from None
+    return Trace(archive, str(name))
+
+
+class Trace:
+    """An open trace file: `launches` in the order in which they began.
+
+    `result` is what the launch returned, of a trace that was just made by `trace`.
+    """
+
+    def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
+        self.name = name
+        self.result: LaunchResult | None = None
+        self._archive = archive
+        manifest = self.read_json(MANIFEST)
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+            raise UsageError(f"{name} is no trace of cutile_sim")
+        version = manifest.get("version")
+        if not isinstance(version, int) or version > VERSION:
+            raise UsageError(f"{name} is of version {version} of the format; this release reads up to {VERSION}")
+        with self.damage():
+            self.producer = str(manifest["producer"])
+            self.launches: tuple[LaunchTrace, ...] = tuple(
+                LaunchTrace(self, int(entry["number"]), str(entry["name"]), int(entry["chunks"]))
+                for entry in manifest["launches"]
+            )
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file. What has been read stays."""
+        self._archive.close()
+
+    def __repr__(self) -> str:
+        return f"<Trace {self.name}: {len(self.launches)} launches>"
+
+    # Members, each read whole so that its checksum is verified
+
+    def damage(self) -> _Damage:
+        """A `with` block in which whatever a damaged file raises becomes a UsageError."""
+        return _Damage(self.name)
+
+    def read(self, member: str) -> bytes:
+        """A member's bytes. Raises UsageError for a damaged file."""
+        with self.damage():
+            return self._archive.read(member)
+
+    def has(self, member: str) -> bool:
+        """Whether there is such a member."""
+        return member in self._archive.NameToInfo
+
+    def read_json(self, member: str) -> Any:
+        """A member's JSON. Raises UsageError for a damaged file."""
+        with self.damage():
+            return json.loads(self._archive.read(member))
+
+    def read_table(self, member: str, dtype: np.dtype) -> np.ndarray:
+        """A one-dimensional table of such rows. Raises UsageError for a damaged file."""
+        with self.damage(), self._archive.open(member) as stream:
+            table = np.lib.format.read_array(stream, allow_pickle=False)
+            stream.read()  # to the end, where the checksum is compared
+            if table.dtype != dtype or table.ndim != 1:
+                raise ValueError(f"{member} has other columns")
+            return table
+
+
+class _Damage:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, UsageError):
+            return
+        if isinstance(error, OSError):
+            raise UsageError(f"cannot read {self.name}: {error.strerror or error}") from None
+        if isinstance(error, _DAMAGE):
+            raise UsageError(f"{self.name} is damaged: {error}") from None
+
+
+class LaunchTrace:
+    """One launch of a trace.
+
+    Attributes:
+        number: Its place in the file.
+        kernel: The kernel's name.
+    """
+
+    def __init__(self, trace: Trace, number: int, kernel: str, chunks: int) -> None:
+        self.trace = trace
+        self.number = number
+        self.kernel = kernel
+        self.chunk_count = chunks
+        self._chunk: Callable[[int], Chunk] = lru_cache(KEPT_CHUNKS)(self._read_chunk)
+
+    def __repr__(self) -> str:
+        return f"<LaunchTrace {self.number}: {self.kernel} over {'x'.join(map(str, self.grid))} blocks>"
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What is known of the launch as a whole, as docs/traces.md lists it."""
+        facts = self.trace.read_json(launch_member(self.number))
+        with self.trace.damage():
+            if not isinstance(facts, dict):
+                raise ValueError("what is known of a launch is no object")
+            return facts
+
+    @cached_property
+    def grid(self) -> tuple[int, int, int]:
+        """Blocks along x, y, z."""
+        with self.trace.damage():
+            x, y, z = map(int, self.facts["grid"])
+            return x, y, z
+
+    @property
+    def block_count(self) -> int:
+        """Blocks of the grid."""
+        x, y, z = self.grid
+        return x * y * z
+
+    @cached_property
+    def arrays(self) -> tuple[ArrayInfo, ...]:
+        """The array arguments, and other memory that was touched."""
+        with self.trace.damage():
+            return tuple(ArrayInfo.from_json(n, entry) for n, entry in enumerate(self.facts["arrays"]))
+
+    def array(self, name: str) -> ArrayInfo:
+        """The array of that name. Raises UsageError where there is none."""
+        for array in self.arrays:
+            if array.name == name:
+                return array
+        raise UsageError(f"there is no array {name!r}; there are {', '.join(a.name for a in self.arrays) or 'none'}")
+
+    @cached_property
+    def ops(self) -> tuple[OpInfo, ...]:
+        """All operations of the kernel, in program order."""
+        with self.trace.damage():
+            files = [str(f["path"]) for f in self.facts["files"]]
+            return tuple(OpInfo.from_json(n, entry, files) for n, entry in enumerate(self.facts["ops"]))
+
+    @cached_property
+    def sources(self) -> dict[str, str]:
+        """The text of the user's source files, by path, as far as it was to be had."""
+        with self.trace.damage():
+            return {str(f["path"]): str(f["text"]) for f in self.facts["files"] if f["text"] is not None}
+
+    @cached_property
+    def counts(self) -> dict[str, np.ndarray]:
+        """How often each operation ran and what it did, of the whole launch whatever was recorded (int64 [ops]).
+
+        `executions`: by groups of blocks in step; `blocks`: by blocks; `took_ns`: time in the simulator, which says
+        nothing of a GPU; `bytes_loaded`, `bytes_stored`.
+        """
+        with self.trace.damage():
+            found = {str(k): np.array(v, np.int64) for k, v in self.facts["counts"].items()}
+            if any(c.shape != (len(self.ops),) for c in found.values()):
+                raise ValueError("the counts are of other operations")
+            return found
+
+    @cached_property
+    def element_names(self) -> tuple[str, ...]:
+        """Element types of recorded tiles, by their number in the file."""
+        with self.trace.damage():
+            names = tuple(map(str, self.facts["elements"]))
+            if any(name not in ELEMENT_TYPES for name in names):
+                raise ValueError("there are unknown element types")
+            return names
+
+    @property
+    def printed(self) -> str:
+        """What the kernel printed."""
+        return str(self.facts.get("printed", ""))
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        """What stopped the launch: type, message, block, file, line."""
+        return self.facts.get("error")
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        """What the sanitizer found, as JSON, if it was asked."""
+        return list(self.facts.get("findings", ()))
+
+    def contents(self, name: str, when: str = "after") -> np.ndarray | None:
+        """An array's contents "before" or "after" the launch, in its own shape and type; None if not recorded.
+
+        Raises UsageError where there is no such array.
+        """
+        if when not in ("before", "after"):
+            raise UsageError(f"an array's contents are recorded before and after the launch, not {when!r}")
+        array = self.array(name)
+        place = contents_member(self.number, array.number, when)
+        if not self.trace.has(place):
+            return None
+        data = self.trace.read(place)
+        with self.trace.damage():
+            return np.frombuffer(data, array.dtype).reshape(array.shape)
+
+    def records(
+        self,
+        *,
+        kinds: Sequence[str] = (),
+        names: Sequence[str] = (),
+        blocks: Sequence[Any] = (),
+        lines: Sequence[Any] = (),
+    ) -> Iterator[Record]:
+        """The records in the order in which they happened; those of all blocks that ran in step are one record.
+
+        Args:
+            kinds: Only these kinds of operations.
+            names: Only what touches one of these arrays.
+            blocks: Only records of one of these blocks, as `TraceOptions.blocks`.
+            lines: Only operations of these lines, as `TraceOptions.lines`.
+
+        Raises:
+            UsageError: A filter makes no sense, or the file is damaged.
+        """
+        if unknown := [k for k in kinds if k not in KINDS]:
+            raise UsageError(f"there is no kind of operation {unknown[0]!r}; there are {', '.join(KINDS)}")
+        wanted_arrays = {self.array(name).number for name in names}
+        boxes = [BlockBox.of(b) for b in blocks]
+        ranges = [LineRange.parse(line) for line in lines]
+        chosen = np.array(
+            [
+                (not kinds or op.kind in kinds) and (not ranges or any(r.holds(op.chain) for r in ranges))
+                for op in self.ops
+            ],
+            bool,
+        )
+        number = 0
+        for index in range(self.chunk_count):
+            chunk = self._chunk(index)
+            for row in np.flatnonzero(chosen[chunk.records["op"]]) if chosen.size else ():
+                record = Record(chunk, int(row), number + int(row))
+                if wanted_arrays and not any(a.array.number in wanted_arrays for a in record.accesses):
+                    continue
+                if boxes and not any(record.group.meets(box) for box in boxes):
+                    continue
+                yield record
+            number += len(chunk.records)
+
+    def _read_chunk(self, index: int) -> Chunk:
+        tables = {
+            name: self.trace.read_table(member(self.number, index, name), dtype) for name, dtype in TABLES.items()
+        }
+        pool = self.trace.read(member(self.number, index, "pool"))
+        with self.trace.damage():
+            return Chunk(self, tables, pool)
