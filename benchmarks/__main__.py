@@ -1,6 +1,6 @@
 """Times the simulator against NumPy on whole arrays.
 
-    python -m benchmarks [--json FILE] [--only WORD] [--rounds N] [--small] [--workers N] [--blas-threads N]
+    python -m benchmarks [--json FILE] [--only WORD] [--rounds N] [--small] [--workers N] [--traces] [--blas-threads N]
 
 Prints, for each kernel, milliseconds of processor time of NumPy and of the simulator and their ratio, all measured in
 this one run and each result checked; then what a launch costs, what the import costs, and how the cost grows with the
@@ -30,6 +30,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=15, help="how often to measure each (default 15)")
     parser.add_argument("--small", action="store_true", help="small problems: checks results, times mean nothing")
     parser.add_argument("--workers", type=int, default=0, help="also measure launches on this many threads")
+    parser.add_argument("--traces", action="store_true", help="also measure what recording costs")
     parser.add_argument("--blas-threads", type=int, default=1, help="threads of NumPy's BLAS (default 1)")
     return parser.parse_args()
 
@@ -81,6 +82,21 @@ def measure_costs(args: argparse.Namespace) -> dict[str, Any]:
     return {"launch_ms": launch, "import_s": added, "first_use_s": ready, "scaling": [asdict(item) for item in grown]}
 
 
+def measure_traces(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Time traced runs of the basic kernels against plain ones, and print them."""
+    from benchmarks import basic
+    from benchmarks.traces import measure_trace
+
+    rows = []
+    print(f"{'recording':28} {'plain ms':>9} {'traced ms':>9} {'ratio':>6} {'file bytes':>12}")
+    for name, (full, small) in basic.PROBLEMS.items():
+        if args.only in name:
+            cost = measure_trace(name, (small if args.small else full)(), args.rounds)
+            print(f"{name:28} {cost.plain_ms:9.2f} {cost.traced_ms:9.2f} {cost.ratio:6.2f} {cost.file_bytes:12,}")
+            rows.append(asdict(cost))
+    return rows
+
+
 def judge(figures: dict[str, Any]) -> list[str]:
     """The targets of this project that the figures miss."""
     basic = figures["basic"]
@@ -106,6 +122,8 @@ def main() -> int:
     if args.small:
         args.rounds = 1
     figures = measure_kernels(args)
+    if args.traces:
+        figures["traces"] = measure_traces(args)
     if not args.only:
         figures |= measure_costs(args)
         if not args.small:

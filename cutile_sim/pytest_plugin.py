@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
 import pytest
 
 _ACTIVE = pytest.StashKey[str]()
 _SESSION = pytest.StashKey[Any]()
+NAME_LENGTH = 200
+"""Of a trace's file name, in characters; file systems allow 255 bytes."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,6 +34,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         default=False,
         help="Sanitize simulated launches: a test fails on errors found in them, and warnings are shown.",
+    )
+    group.addoption(
+        "--cutile-sim-trace",
+        metavar="DIR",
+        default=None,
+        help="Record simulated launches: one trace a test, in this directory (cutile-sim view shows them).",
     )
     parser.addini("cutile_sim", "As the option --cutile-sim.", type="bool", default=False)
     parser.addini("cutile_sim_arch", "As the option --cutile-sim-arch.", default="")
@@ -65,18 +75,30 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Fail a test on the errors that were found in its launches; warnings go into its report."""
+    """Record a test's launches, and fail it on the errors that were found in them; warnings go into its report."""
     session = item.config.stash.get(_SESSION, None)
-    if session is None:
-        return (yield)
-    session.take()
-    result = yield
+    directory = item.config.option.cutile_sim_trace
+    with _recorded(item.nodeid, directory) if directory else nullcontext():
+        if session is None:
+            return (yield)
+        session.take()
+        result = yield
     found = session.take()
     if warnings := [str(f) for f in found if f.severity != "error"]:
         item.add_report_section("call", "cutile_sim", "\n".join(warnings))
     if errors := [str(f) for f in found if f.severity == "error"]:
         pytest.fail("the sanitizer found:\n" + "\n".join(errors), pytrace=False)
     return result
+
+
+def _recorded(test: str, directory: str) -> AbstractContextManager[object]:
+    """A block whose launches are recorded into a file of the test's own; one without launches leaves none."""
+    from cutile_sim.traces import TraceOptions
+    from cutile_sim.traces.active import tracing_everywhere
+
+    os.makedirs(directory, exist_ok=True)
+    name = re.sub(r"[^\w.\-\[\]]+", "_", test)[:NAME_LENGTH]
+    return tracing_everywhere(os.path.join(directory, f"{name}.ctrace"), TraceOptions())
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -87,6 +109,6 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 def pytest_configure(config: Any) -> None:
     """Refuse what would do nothing without --cutile-sim."""
-    for option in ("arch", "sanitize"):
+    for option in ("arch", "sanitize", "trace"):
         if getattr(config.option, f"cutile_sim_{option}") and _ACTIVE not in config.stash:
             raise pytest.UsageError(f"--cutile-sim-{option} needs --cutile-sim")

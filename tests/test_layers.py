@@ -18,7 +18,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "cutile_sim": ("cutile_sim.api", "cutile_sim.checker", "cutile_sim.launch"),
     "cutile_sim.cli": ("cutile_sim", "ir_passes"),
     "cutile_sim.__main__": ("cutile_sim.cli",),
-    "cutile_sim.pytest_plugin": ("cutile_sim.standin", "cutile_sim.sanitize"),
+    "cutile_sim.pytest_plugin": ("cutile_sim.standin", "cutile_sim.sanitize", "cutile_sim.traces"),
     # Stands in for ct.launch in other people's programs.
     "cutile_sim.standin": (
         "cutile_sim.api",
@@ -28,6 +28,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "cutile_sim.frontend",
         "cutile_sim.ops.mma_float8",
         "cutile_sim.dtypes",
+        "cutile_sim.traces.active",
     ),
     "cutile_sim.api": (
         "cutile_sim.frontend",
@@ -148,10 +149,11 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "cutile_sim.source": (),
     "cutile_sim.findings": (),
     "cutile_sim.errors": (),
+    "cutile_sim.plain": (),
     "cutile_sim.version": (),
     "ir_passes": ("cutile_sim.tileir", "cutile_sim.optable", "cutile_sim.dtypes"),
 }
-EVERYWHERE = ("cutile_sim.errors", "cutile_sim.findings", "cutile_sim.source", "cutile_sim.version")
+EVERYWHERE = ("cutile_sim.errors", "cutile_sim.findings", "cutile_sim.plain", "cutile_sim.source", "cutile_sim.version")
 
 # Packages from outside that only some parts may import.
 OUTSIDE: dict[str, tuple[str, ...]] = {

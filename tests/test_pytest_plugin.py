@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from cutile_sim.traces import load_trace
+
 pytest.importorskip("cuda.tile")
 pytestmark = [
     pytest.mark.cutile,
@@ -119,6 +121,20 @@ def test_the_ini_file_asks(repository: Path) -> None:
     (repository / "pytest.ini").write_text("[pytest]\ncutile_sim = true\ncutile_sim_arch = sm_100\n")
     done = run_pytest(repository, "--cutile-sim-force", "-k", "blackwell")
     assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_each_test_has_its_trace(repository: Path) -> None:
+    done = run_pytest(repository, "--cutile-sim", "--cutile-sim-force", "--cutile-sim-trace", "traces")
+    assert "5 passed, 1 skipped" in done.stdout, done.stdout + done.stderr
+    launches = {}
+    for path in (repository / "traces").iterdir():
+        with load_trace(path) as found:
+            launches[path.name] = [launch.kernel for launch in found.launches]
+    assert launches == {
+        "test_scale.py_test_forward.ctrace": ["scale"],
+        "test_scale.py_test_backward.ctrace": ["scale"] * 2,
+        "test_scale.py_test_threads.ctrace": ["scale"] * 8,
+    }
 
 
 def test_wrong_options(repository: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from cutile_sim.errors import CutileSimError, DecodeError, InternalError, UnsupportedError, UsageError
+from cutile_sim.plain import plain
 from cutile_sim.tileir.core import Location
 
 FINE, FINDINGS, USAGE = 0, 1, 2
@@ -45,17 +45,7 @@ def nearest(word: str, possible: Iterable[str]) -> str:
 
 def print_json(value: Any) -> None:
     """Print a JSON document. Numbers that JSON does not have are strings: "nan", "inf", "-inf"."""
-    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
+    click.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
 
 
 def exit_code(error: CutileSimError) -> int:

@@ -11,46 +11,22 @@ from typing import Any, NoReturn
 import click
 import numpy as np
 
-from cutile_sim.api import FILLS, simulate
+from cutile_sim.api import simulate
 from cutile_sim.cli.findings import Report, findings_options, report
+from cutile_sim.cli.launching import Launching, launch_options
 from cutile_sim.cli.output import FINDINGS, json_option, nearest, print_json
 from cutile_sim.cli.specs import make_arguments
-from cutile_sim.cli.targets import Target, argument_options, open_one
+from cutile_sim.cli.targets import Target
 from cutile_sim.cli.written import Comparison, compare, expect_writable, host_array, named_arrays, save, summarize
-from cutile_sim.engine.machine import Limits
 from cutile_sim.errors import KernelError, UsageError
-from cutile_sim.launch import LaunchResult, check_grid
+from cutile_sim.launch import LaunchResult
 from cutile_sim.sanitize import CHECK_NAMES, DEFAULT_CHECKS, SanitizeOptions
 
 SHOW_PROGRESS_AFTER_SECONDS = 1.0
 
 
-def parse_grid(text: str) -> tuple[int, int, int]:
-    """A grid as it stands on the command line: `64`, `4,4` or `4,4,2`. Raises UsageError for any other text."""
-    try:
-        parts = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise UsageError(f"--grid {text}: write one to three whole numbers, such as 64 or 4,4") from None
-    return check_grid(parts)
-
-
 @click.command()
-@click.argument("target", metavar="FILE[::KERNEL]")
-@click.option("--grid", "grid_text", metavar="X[,Y[,Z]]", help="Blocks along x, y and z.")
-@argument_options
-@click.option("--arch", metavar="GPU", help="Compile for this GPU, such as sm_90.")
-@click.option(
-    "--undetermined",
-    type=click.Choice(FILLS),
-    default="sentinel",
-    show_default=True,
-    help="What undetermined lanes hold: NaN and 0x5a bytes, zeros, or NaN and ones.",
-)
-@click.option(
-    "--step-limit", type=click.IntRange(1), default=Limits.steps, help="Instructions until a launch is stopped."
-)
-@click.option("--time-limit", type=click.FloatRange(0, min_open=True), help="Seconds until the launch is stopped.")
-@click.option("--batch", "batch_blocks", type=click.IntRange(1), help="About how many blocks run in step.")
+@launch_options
 @click.option("--save", "save_path", metavar="OUT.npz", help="Save the arrays that were written.")
 @click.option(
     "--expect", "expected", multiple=True, metavar="NAME=SPEC", help="Compare an array; exit 1 if it differs."
@@ -64,15 +40,7 @@ def parse_grid(text: str) -> tuple[int, int, int]:
 @findings_options
 @json_option
 def run(
-    target: str,
-    grid_text: str | None,
-    specs: tuple[str, ...],
-    seed: int,
-    arch: str | None,
-    undetermined: str,
-    step_limit: int,
-    time_limit: float | None,
-    batch_blocks: int | None,
+    launching: Launching,
     save_path: str | None,
     expected: tuple[str, ...],
     rtol: float,
@@ -105,28 +73,18 @@ def run(
     """
     if save_path is not None:
         expect_writable(save_path)
-    kernel = open_one(target)
-    arguments = kernel.arguments(specs, seed)
-    if grid_text is None and arguments.grid is None:
-        raise UsageError("how many blocks? Give --grid, such as --grid 4,4, or a grid in the dict of inputs()")
-    grid = check_grid(arguments.grid) if grid_text is None else parse_grid(grid_text)
+    kernel, arguments, grid = launching.target, launching.arguments, launching.grid
     arrays = {name: host_array(name, value) for name, value in named_arrays(arguments.values).items()}
-    wanted = _expectations(expected, arrays, seed)
+    wanted = _expectations(expected, arrays, launching.seed)
     needing = (checks, sarif_path, baseline, write_baseline)
     options = _sanitize_options(sanitize, arrays, checks, uninitialised, outputs, needing)
-    kernel.compile(arguments, arch)  # so that the time below is that of the run
+    kernel.compile(arguments, launching.arch)  # so that the time below is that of the run
     progress = _Progress(math.prod(grid))
     started = time.perf_counter()
     try:
         result = simulate(
-            kernel.kernel,
-            grid,
-            *arguments.values.values(),
-            arch=arch,
-            undetermined=undetermined,
-            step_limit=step_limit,
-            time_limit=time_limit,
-            batch_blocks=batch_blocks,
+            *launching.call,
+            **launching.keywords,
             echo=not as_json,
             progress=progress.update,
             sanitize=options if options is not None else False,

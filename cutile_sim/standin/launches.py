@@ -15,9 +15,10 @@ from cutile_sim.engine.observer import Observer
 from cutile_sim.errors import CutileSimError, InternalError, UsageError, UsageOverflowError, UsageTypeError
 from cutile_sim.frontend.cutile import cuda_tile
 from cutile_sim.frontend.export import prepare_launch
-from cutile_sim.launch import GRID_LIMITS, program_of
+from cutile_sim.launch import GRID_LIMITS, LaunchResult, program_of
 from cutile_sim.launch import launch as run_program
 from cutile_sim.standin.arguments import device_arguments
+from cutile_sim.traces.active import current as current_tracer
 
 SIGNATURE = "launch(stream, grid, kernel, kernel_args, /, *, programmatic_dependent_launch=False)"
 _MAX_DIMENSIONS = 3
@@ -73,10 +74,15 @@ def run(
         compiled, params = prepare_launch(kernel, args, arch=arch)
         _check_grid_limits(grid)
         try:
-            program = program_of(compiled.module, compiled.entry, watched=bool(_watch))
+            tracer = current_tracer()
+            program = program_of(compiled.module, compiled.entry, watched=bool(_watch) or tracer is not None)
             limits = Limits(seconds=time_limit_s)
+
+            def run_it(observer: Observer | None) -> LaunchResult:
+                return run_program(program, grid, params, fill=_FILL, limits=limits, observer=observer)
+
             with _watch[-1]() if _watch else nullcontext() as observer:
-                result = run_program(program, grid, params, fill=_FILL, limits=limits, observer=observer)
+                result = run_it(observer) if tracer is None else tracer.run(compiled.entry, run_it, observer)
         except CutileSimError as error:
             _print(error.printed)
             raise

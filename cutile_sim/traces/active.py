@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ContextDecorator, contextmanager
-from contextvars import ContextVar, Token
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import IO, TYPE_CHECKING, Any
 
 from cutile_sim.errors import CutileSimError, UsageError
@@ -22,12 +22,19 @@ _everywhere: list[Tracer] = []
 
 
 class Tracer:
-    """Records launches into one file. Launches on several threads do not mix."""
+    """Records launches into one file. Launches on several threads do not mix.
 
-    def __init__(self, to: str | os.PathLike[str] | IO[bytes], options: TraceOptions) -> None:
+    `needs_names`: raise UsageError in a launch that lacks an array which the options name.
+    """
+
+    def __init__(
+        self, to: str | os.PathLike[str] | IO[bytes], options: TraceOptions, *, needs_names: bool = False
+    ) -> None:
         from cutile_sim.traces.writer import ArchiveWriter
 
+        self.to = to
         self.options = options
+        self.needs_names = needs_names
         self.archive = ArchiveWriter(to)
 
     def run(
@@ -38,7 +45,7 @@ class Tracer:
         from cutile_sim.sanitize import Sanitizer
         from cutile_sim.traces.recorder import Recorder
 
-        recorder = Recorder(self.archive, function, self.options)
+        recorder = Recorder(self.archive, function, self.options, needs_names=self.needs_names)
         sanitizer = other if isinstance(other, Sanitizer) else None
         observers: list[Observer] = [recorder] if other is None else [recorder, other]
         if sanitizer is None and self.options.sanitize:
@@ -63,8 +70,10 @@ class Tracer:
             recorder.close(printed=printed, error=failure, findings=findings, seconds=seconds)
 
     def close(self) -> None:
-        """Complete the file."""
+        """Complete the file, or remove it where no launch was recorded."""
         self.archive.close()
+        if self.archive.is_empty and isinstance(self.to, (str, os.PathLike)):
+            os.unlink(self.to)
 
 
 def current() -> Tracer | None:
@@ -84,42 +93,36 @@ def tracing_everywhere(to: str | os.PathLike[str] | IO[bytes], options: TraceOpt
         tracer.close()
 
 
-class tracing(ContextDecorator):
+@contextmanager
+def tracing_here(tracer: Tracer) -> Iterator[None]:
+    """Record the launches of this thread, and of tasks that it starts, for the length of a `with` block."""
+    token = _here.set(tracer)
+    try:
+        yield
+    finally:
+        _here.reset(token)
+        tracer.close()
+
+
+@contextmanager
+def tracing(to: str | os.PathLike[str] | IO[bytes], **options: Any) -> Iterator[Tracer]:
     """Record the launches of a `with` block, or of a function that it decorates, into one file.
 
     with tracing("run.ctrace", values=True):
         simulate(kernel, grid, *args)       # or ct.launch, where launches are simulated
 
     Launches of this thread only (and of tasks it starts). Options are those of `TraceOptions`. A decorated function
-    writes the file anew each time.
+    writes the file anew each time. Without a launch there is no file.
 
     Raises UsageError where the file cannot be written or an option makes no sense.
     """
-
-    def __init__(self, to: str | os.PathLike[str] | IO[bytes], **options: Any) -> None:
-        self.to = to
-        self.options = options
-        self._settings = _options(options)
-        self._open: tuple[Tracer, Token[Tracer | None]] | None = None
-
-    def _recreate_cm(self) -> tracing:
-        return tracing(self.to, **self.options)
-
-    def __enter__(self) -> Tracer:
-        if self._open is not None:
-            raise UsageError(f"this block already records into {self.to}: make another `tracing` for another file")
-        tracer = Tracer(self.to, self._settings)
-        self._open = tracer, _here.set(tracer)
-        return tracer
-
-    def __exit__(self, *exc: object) -> None:
-        assert self._open is not None
-        (tracer, token), self._open = self._open, None
-        _here.reset(token)
-        tracer.close()
+    tracer = Tracer(to, options_of(options))
+    with tracing_here(tracer):
+        yield tracer
 
 
-def _options(given: dict[str, Any]) -> TraceOptions:
+def options_of(given: dict[str, Any]) -> TraceOptions:
+    """Options by name. Raises UsageError for an unknown one, and for what makes no sense."""
     from cutile_sim.traces.options import OPTION_NAMES, TraceOptions
 
     for name in given:

@@ -116,7 +116,7 @@ class TraceOptions:
 
     Attributes:
         values: Also the tiles that are loaded, stored, multiplied and reduced.
-        arrays: Also the contents of all arrays, before and after: then the cost depends on their size.
+        contents: Also the contents of all arrays, before and after: then the cost depends on their size.
         kinds: Which operations, out of `KINDS`.
         blocks: Only these: block ids, or texts such as "0:4,2" (x, y, z). Empty: all.
         lines: Only operations of these lines: 12, (10, 20), "k.py:12". Empty: all.
@@ -129,7 +129,7 @@ class TraceOptions:
     """
 
     values: bool = False
-    arrays: bool = False
+    contents: bool = False
     kinds: Sequence[str] = DEFAULT_KINDS
     blocks: Sequence[Any] = ()
     lines: Sequence[Any] = ()
@@ -172,7 +172,7 @@ class TraceOptions:
         """What was asked for, to be kept in the file."""
         return {
             "values": self.values,
-            "arrays": self.arrays,
+            "contents": self.contents,
             "kinds": list(self.kinds),
             "blocks": [list(b) if isinstance(b, (tuple, list)) else str(b) for b in self.blocks],
             "lines": [list(n) if isinstance(n, tuple) else n for n in self.lines],

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 KEPT_CHUNKS = 4
 """How many chunks of a launch stay in memory."""
-_DAMAGE = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, EOFError, IndexError, NotImplementedError)
+_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, LookupError, ValueError, TypeError, AttributeError, EOFError, OverflowError,
+    MemoryError, RecursionError, NotImplementedError,
+)  # fmt: skip
 """What reading a damaged file may raise."""
 
 

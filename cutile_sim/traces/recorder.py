@@ -12,7 +12,7 @@ from cutile_sim.engine.context import Context
 from cutile_sim.engine.group import Group
 from cutile_sim.engine.observer import Observer
 from cutile_sim.engine.plan import Plan
-from cutile_sim.errors import CutileSimError, KernelError
+from cutile_sim.errors import CutileSimError, KernelError, UsageError
 from cutile_sim.findings import Finding
 from cutile_sim.tileir.core import Function, Op
 from cutile_sim.traces.describe import describe_function, number_type
@@ -44,13 +44,19 @@ class _Blocks(NamedTuple):
 
 
 class Recorder(Observer):
-    """Records one launch into a file. `close` must be called at its end, however it ends."""
+    """Records one launch into a file. `close` must be called at its end, however it ends.
 
-    def __init__(self, archive: ArchiveWriter, function: Function, options: TraceOptions) -> None:
+    `needs_names`: raise UsageError where the launch lacks an array that the options name.
+    """
+
+    def __init__(
+        self, archive: ArchiveWriter, function: Function, options: TraceOptions, *, needs_names: bool = False
+    ) -> None:
         self.options = options
         self.function = function
         self._archive = archive
-        self._launch = archive.begin(function.name)
+        self._needs_names = needs_names
+        self._launch = -1
         self._chunks = Chunks(archive, self._launch)
         self._numbers = {op: n for n, op in enumerate(function.walk())}
         self._kinds = {op: kind_of(op) for op in self._numbers}
@@ -69,8 +75,14 @@ class Recorder(Observer):
     # What the engine tells
 
     def started(self, plan: Plan, cx: Context) -> None:
-        self._arrays = Arrays(cx)
-        self._grid = cx.grid
+        arrays = Arrays(cx)
+        present = [str(entry["name"]) for entry in arrays.entries]
+        for name in self.options.names if self._needs_names else ():
+            if name not in present:
+                raise UsageError(f"there is no array {name!r}; there are {', '.join(present) or 'none'}")
+        self._launch = self._archive.begin(self.function.name)
+        self._chunks = Chunks(self._archive, self._launch)
+        self._arrays, self._grid = arrays, cx.grid
         self._keep_contents("before")
         self._began = self._start = time.perf_counter_ns()
 
@@ -192,7 +204,9 @@ class Recorder(Observer):
         findings: tuple[Finding, ...] = (),
         seconds: float = 0.0,
     ) -> None:
-        """Write what is left, and what is known of the launch as a whole."""
+        """Write what is left, and what is known of the launch as a whole; nothing where it never started."""
+        if self._arrays is None:
+            return
         if self._regions and self._running is not None:
             # The access that stopped the launch.
             op, group = self._running
@@ -205,7 +219,7 @@ class Recorder(Observer):
             "kernel": self.function.name,
             "grid": list(self._grid),
             "options": self.options.to_json(),
-            "arrays": [] if self._arrays is None else self._arrays.entries,
+            "arrays": self._arrays.entries,
             "elements": list(self._elements),
             **describe_function(self.function),
             "counts": {
@@ -220,7 +234,8 @@ class Recorder(Observer):
         self._archive.end(self._launch, self._chunks.written, facts)
 
     def _keep_contents(self, when: str) -> None:
-        if self._arrays is None or not self.options.arrays:
+        assert self._arrays is not None
+        if not self.options.contents:
             return
         for number, (allocation, extent) in enumerate(self._arrays.extents):
             item = extent.item_bytes

@@ -12,6 +12,7 @@ from typing import IO, Any
 import numpy as np
 
 from cutile_sim.errors import UsageError
+from cutile_sim.plain import plain
 from cutile_sim.traces.format import ALIGNMENT_BYTES, FORMAT, MANIFEST, TABLES, VERSION, launch_member, member
 from cutile_sim.version import __version__
 
@@ -54,9 +55,14 @@ class ArchiveWriter:
 
     def end(self, launch: int, chunks: int, facts: dict[str, Any]) -> None:
         """Everything of a launch is written; `facts` go into its JSON."""
-        self.write(launch_member(launch), [json.dumps(facts, allow_nan=False).encode()])
+        self.write(launch_member(launch), [json.dumps(plain(facts), allow_nan=False).encode()])
         with self._lock:
             self._launches[launch] |= {"chunks": chunks, "complete": True}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no launch has been recorded."""
+        return not self._launches
 
     def close(self) -> None:
         """Write the manifest. Launches that have not ended by now are left out."""

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from cutile_sim.traces import load_trace
+
 pytest.importorskip("cuda.tile")
 pytestmark = [
     pytest.mark.cutile,
@@ -110,3 +112,19 @@ def test_the_variable_costs_nothing_where_it_asks_for_nothing(python: Any, value
 def test_the_variable_imports_neither_torch_nor_cutile(python: Any) -> None:
     code = "import sys; print(*sorted({'numpy', 'torch', 'cuda.tile', 'cutile_sim.standin'} & set(sys.modules)))"
     assert python("-c", code, CUTILE_SIM="force").stdout == "cutile_sim.standin\n"
+
+
+def test_a_script_is_traced(python: Any, program: str, tmp_path: Path) -> None:
+    done = python(*WAYS["exec"], "--trace", "x.ctrace", "--trace-values", program, "exit")
+    assert done.returncode == 5, done.stderr
+    with load_trace(tmp_path / "x.ctrace") as found:
+        (launch,) = found.launches
+        assert launch.kernel == "increment"
+        assert launch.contents("y") is not None
+        assert sum(record.group.size for record in launch.records(kinds=("store",))) == launch.block_count
+
+
+def test_values_without_a_trace(python: Any, program: str) -> None:
+    done = python(*WAYS["exec"], "--trace-values", program)
+    assert done.returncode == 2
+    assert "--trace-values needs --trace" in done.stderr

@@ -135,7 +135,7 @@ def test_blocks_that_part() -> None:
     x, y = np.ones((6, 16), np.float32), np.zeros(6, np.float32)
     launch = trace(row_sums, 6, x, y, 16).launches[0]
     assert touched(launch, kinds=("store",)) == Counter({("store", "y", (i, 0, 0), i): 1 for i in (0, 2, 4)})
-    reduced = [r for r in launch.records(kinds=("reduce",))]
+    reduced = list(launch.records(kinds=("reduce",)))
     assert sorted(b[0] for r in reduced for b in r.group.blocks.tolist()) == [0, 2, 4]
 
 
@@ -211,7 +211,7 @@ def test_values_of_operands_and_results(dtype: Any) -> None:
 def test_contents_of_every_type(dtype: Any) -> None:
     x = np.random.default_rng(4).integers(0, 2, (3, 5)).astype(dtype)
     y = np.zeros(3, np.float32)
-    launch = trace(touches_none, 1, x[:, ::2], y, arrays=True).launches[0]
+    launch = trace(touches_none, 1, x[:, ::2], y, contents=True).launches[0]
     got = launch.contents("x", "before")
     assert got is not None and got.dtype == x.dtype
     np.testing.assert_array_equal(got, x[:, ::2])
@@ -219,7 +219,7 @@ def test_contents_of_every_type(dtype: Any) -> None:
 
 def test_contents_before_and_after() -> None:
     x, bins = np.array([1, 1, 2, 3], np.int32), np.zeros(4, np.int32)
-    launch = trace(count, 1, x, bins, 4, arrays=True).launches[0]
+    launch = trace(count, 1, x, bins, 4, contents=True).launches[0]
     np.testing.assert_array_equal(launch.contents("bins", "before"), [0, 0, 0, 0])
     np.testing.assert_array_equal(launch.contents("bins"), [0, 2, 1, 1])
     assert trace(count, 1, x, bins, 4).launches[0].contents("bins") is None
