@@ -49,6 +49,8 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "cutile_sim.optable",
         "cutile_sim.dtypes",
     ),
+    # Reads traces; NumPy is all it needs.
+    "cutile_sim.analysis": ("cutile_sim.traces", "cutile_sim.dtypes"),
     "cutile_sim.traces.run": ("cutile_sim.api", "cutile_sim.traces"),
     # Launches on several processes: cuts a launch up, watches each part, and puts its results together.
     "cutile_sim.shards": (

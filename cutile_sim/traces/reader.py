@@ -197,6 +197,12 @@ class LaunchTrace:
             return tuple(OpInfo.from_json(n, entry, files) for n, entry in enumerate(self.facts["ops"]))
 
     @cached_property
+    def parameters(self) -> tuple[tuple[int, str], ...]:
+        """Numbers and types of the values that the launch passes to the kernel."""
+        with self.trace.damage():
+            return tuple((int(v["id"]), str(v["type"])) for v in self.facts["parameters"])
+
+    @cached_property
     def sources(self) -> dict[str, str]:
         """The text of the user's source files, by path, as far as it was to be had."""
         with self.trace.damage():
@@ -223,6 +229,16 @@ class LaunchTrace:
             if any(name not in ELEMENT_TYPES for name in names):
                 raise ValueError("there are unknown element types")
             return names
+
+    @cached_property
+    def options(self) -> dict[str, Any]:
+        """What was asked for when it was recorded: the fields of `TraceOptions`."""
+        with self.trace.damage():
+            found = self.facts["options"]
+            lists = all(isinstance(found[name], list) for name in ("kinds", "blocks", "lines", "names"))
+            if not lists or not isinstance(found["every"], int):
+                raise ValueError("the options are of another kind")
+            return dict(found)
 
     @property
     def printed(self) -> str:
@@ -261,6 +277,7 @@ class LaunchTrace:
         names: Sequence[str] = (),
         blocks: Sequence[Any] = (),
         lines: Sequence[Any] = (),
+        between: tuple[int, int] | None = None,
     ) -> Iterator[Record]:
         """The records in the order in which they happened; those of all blocks that ran in step are one record.
 
@@ -269,6 +286,7 @@ class LaunchTrace:
             names: Only what touches one of these arrays.
             blocks: Only records of one of these blocks, as `TraceOptions.blocks`.
             lines: Only operations of these lines, as `TraceOptions.lines`.
+            between: Only records with numbers from the first up to but without the second.
 
         Raises:
             UsageError: A filter makes no sense, or the file is damaged.
@@ -285,16 +303,22 @@ class LaunchTrace:
             ],
             bool,
         )
+        first, end = between or (0, None)
         number = 0
         for index in range(self.chunk_count):
+            if end is not None and number >= end:
+                return
             chunk = self._chunk(index)
-            for row in np.flatnonzero(chosen[chunk.records["op"]]) if chosen.size else ():
+            wanted = chosen[chunk.records["op"]] if chosen.size else np.zeros(0, bool)
+            wanted[: max(first - number, 0)] = False
+            if end is not None:
+                wanted[end - number :] = False
+            if wanted_arrays:
+                wanted &= chunk.touches(wanted_arrays)
+            for row in np.flatnonzero(wanted):
                 record = Record(chunk, int(row), number + int(row))
-                if wanted_arrays and not any(a.array.number in wanted_arrays for a in record.accesses):
-                    continue
-                if boxes and not any(record.group.meets(box) for box in boxes):
-                    continue
-                yield record
+                if not boxes or any(record.group.meets(box) for box in boxes):
+                    yield record
             number += len(chunk.records)
 
     def _read_chunk(self, index: int) -> Chunk:

@@ -38,6 +38,12 @@ class Chunk:
         _within(self.accesses["array"], len(launch.arrays), "arrays")
         _within(self.tiles["element"], len(launch.element_names), "element types")
 
+    def touches(self, arrays: set[int]) -> np.ndarray:
+        """Of each record, whether it touches one of the arrays (bool [records])."""
+        of_access = np.concatenate([[0], np.cumsum(np.isin(self.accesses["array"], list(arrays)))])
+        first = self.records["access"]
+        return of_access[first + self.records["accesses"]] > of_access[first]
+
     def group(self, number: int) -> GroupInfo:
         """A row of the table of groups."""
         found = self._group_cache.get(number)

@@ -1,0 +1,59 @@
+"""What a trace says, in numbers: pure functions of a `LaunchTrace` that need NumPy alone.
+
+launch = load_trace("run.ctrace").launches[0]
+lines(launch)                           # what each source line did
+touches(launch, "x").loads              # how often each element was loaded
+coverage(launch, "y").unwritten         # which were never written
+who(launch, "y", (3, 4))                # the blocks that touched an element
+tiles_of(launch, (1, 2))                # what a block loads and stores
+summary(launch, gpu="h100")             # bytes, reuse, intensity, idle lanes, a roofline estimate
+dataflow(launch)                        # the kernel's operations, laid out to be drawn
+"""
+
+from cutile_sim.analysis.blocks import (
+    ArrayComparison,
+    BlockComparison,
+    BlockTile,
+    LineComparison,
+    Touch,
+    Visitors,
+    compare_blocks,
+    tiles_of,
+    who,
+)
+from cutile_sim.analysis.element_counts import Coverage, Touches, coverage, touches
+from cutile_sim.analysis.gpus import GPUS, Gpu, Roofline
+from cutile_sim.analysis.graph import DataFlow, Edge, Node, dataflow
+from cutile_sim.analysis.source_lines import Line, lines
+from cutile_sim.analysis.tma import TmaRule
+from cutile_sim.analysis.totals import ArrayTraffic, EdgeWaste, Summary, summary
+
+__all__ = [
+    "GPUS",
+    "ArrayComparison",
+    "ArrayTraffic",
+    "BlockComparison",
+    "BlockTile",
+    "Coverage",
+    "DataFlow",
+    "Edge",
+    "EdgeWaste",
+    "Gpu",
+    "Line",
+    "LineComparison",
+    "Node",
+    "Roofline",
+    "Summary",
+    "TmaRule",
+    "Touch",
+    "Touches",
+    "Visitors",
+    "compare_blocks",
+    "coverage",
+    "dataflow",
+    "lines",
+    "summary",
+    "tiles_of",
+    "touches",
+    "who",
+]
