@@ -205,6 +205,6 @@ def simulate(
     if stream and result.printed:
         stream.write(result.printed)
     if sanitizer is not None:
-        result.findings = sanitizer.findings_with(*result.warnings)
+        result.findings = sanitizer.findings
     result.warnings = (*warnings, *result.warnings)
     return result

@@ -167,16 +167,19 @@ def launch(
     Raises KernelError subclasses for what the kernel does wrong; `printed` of the error holds what it had printed.
     """
     keep_freed_memory()
-    warnings = check_outputs(
+    overlaps = check_outputs(
         [(p.array, i in program.written) for i, p in enumerate(params) if isinstance(p, PointerParam)]
     )
     space = AddressSpace()
     named: list[tuple[str, Allocation, Extent]] = []
     values = []
     may_be_written: set[str] = set()
+    arrays: dict[int, Extent] = {}
     for position, param in enumerate(params):
         known = len(named)
         values.append(_value(space, param, named))
+        if isinstance(param, PointerParam):
+            arrays[position] = named[known][2]
         if program.writable is None or position in program.writable:
             may_be_written.update(name for name, _, _ in named[known:])
     if len(values) != len(program.plan.parameters):
@@ -185,13 +188,14 @@ def launch(
         )
     plan = program.plan if observer is None else program.watched
     assert plan is not None
+    warnings = [str(overlap) for overlap in overlaps]
     if workers > 1:
         if observer is not None:
             workers = 1
         elif program.order is not None:
             warnings.append(f"workers={workers} has no effect: {program.order.reason} ({_line(program.order.op)})")
             workers = 1
-    first = Context(space, grid, fill, observer=observer)
+    first = Context(space, grid, fill, observer=observer, arrays=arrays, overlaps=tuple(overlaps))
     for name, data in program.globals.items():
         first.globals[name] = space.place(data, f"global {name}")
     contexts = [first, *(Context(space, grid, fill, globals=first.globals) for _ in range(workers - 1))]

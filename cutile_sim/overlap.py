@@ -10,14 +10,14 @@ import numpy as np
 
 from cutile_sim.errors import UsageError
 from cutile_sim.frontend.arrays import ArrayArg
-from cutile_sim.memory.space import HostMemory
+from cutile_sim.memory.space import HostMemory, Overlap
 
 EXACT_WORK = 100_000
 """How hard to look for a shared element of two interleaved arrays before taking them for separate."""
 
 
-def check_outputs(arrays: Sequence[tuple[ArrayArg, bool]]) -> list[str]:
-    """Judge the array arguments of a launch, each with whether the kernel writes it. Returns warnings.
+def check_outputs(arrays: Sequence[tuple[ArrayArg, bool]]) -> list[Overlap]:
+    """Judge the array arguments of a launch, each with whether the kernel writes it. Returns what to warn of.
 
     Raises UsageError for two outputs that share memory, and for an output whose own elements do.
     """
@@ -39,10 +39,7 @@ def check_outputs(arrays: Sequence[tuple[ArrayArg, bool]]) -> list[str]:
                     "pass arrays that do not overlap"
                 )
             if not _same(array, other):
-                warnings.append(
-                    f"'{other.name}' shares memory with '{array.name}', which the kernel writes: what it reads there "
-                    "depends on the order of the blocks"
-                )
+                warnings.append(Overlap(array.name, other.name))
     return warnings
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cutile_sim.tileir.core import Function, Op, Value
@@ -42,15 +43,20 @@ def _is_address(value: Value) -> bool:
 
 def memory_roots(function: Function) -> list[Access]:
     """Every load, store and atomic update of the function, in program order, with where its pointers come from."""
+    return roots_of(list(function.walk()), function.parameters)
+
+
+def roots_of(ops: Sequence[Op], parameters: Sequence[Value]) -> list[Access]:
+    """`memory_roots` of all operations of a function, nested ones too, in program order."""
     made_from: dict[Value, list[Value]] = {}
-    for op in function.walk():
+    for op in ops:
         for source, result, _ in edges_of(op):
             if _is_address(source) and _is_address(result):
                 made_from.setdefault(result, []).append(source)
-    position = {value: i for i, value in enumerate(function.parameters)}
-    made = {v for op in function.walk() if op.name in ("int_to_ptr", "load_ptr_tko") for v in op.results}
+    position = {value: i for i, value in enumerate(parameters)}
+    made = {v for op in ops if op.name in ("int_to_ptr", "load_ptr_tko") for v in op.results}
     found = []
-    for op in function.walk():
+    for op in ops:
         if op.spec.effect not in ("read", "write", "read_write"):
             continue
         target = next((op.operands[n] for n in _TARGETS if isinstance(op.operands.get(n), Value)), None)

@@ -73,6 +73,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "cutile_sim.tileir",
         "cutile_sim.optable",
         "cutile_sim.dtypes",
+        "ir_passes",
     ),
     "cutile_sim.checker": (
         "cutile_sim.proofs",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from cutile_sim.dtypes import ElementType
 from cutile_sim.engine.group import Group
 from cutile_sim.engine.observer import Observer
 from cutile_sim.memory.access import Places
-from cutile_sim.memory.space import AddressSpace, Allocation
+from cutile_sim.memory.space import AddressSpace, Allocation, Extent, Overlap
 from cutile_sim.tileir.core import Op
 from cutile_sim.tileir.types import PointerType
 
@@ -65,6 +65,8 @@ class Context:
         op: The operation that runs now, kept by those that can fail.
         printed: (launch-order number of the block, text), in the order of execution.
         globals: Allocation of each of the module's globals.
+        arrays: The array that each pointer parameter points to, by the parameter's position.
+        overlaps: Array arguments that share memory.
         live: The slots of all groups that hold values.
         observer: Who watches this launch, if anybody does.
     """
@@ -73,6 +75,8 @@ class Context:
     grid: tuple[int, int, int]
     fill: Fill
     globals: dict[str, Allocation] = field(default_factory=dict)
+    arrays: Mapping[int, Extent] = field(default_factory=dict)
+    overlaps: tuple[Overlap, ...] = ()
     group: Group = None  # type: ignore[assignment]
     op: Op | None = None
     live: Callable[[], list[list[Any]]] = list

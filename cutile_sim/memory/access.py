@@ -9,7 +9,7 @@ import numpy as np
 
 from cutile_sim.dtypes import ElementType
 from cutile_sim.errors import KernelError, MisalignedError, OutOfBoundsError, ReadOnlyError
-from cutile_sim.memory.space import SLOT_BITS, AddressSpace, Allocation
+from cutile_sim.memory.space import SLOT_BITS, AddressSpace, Allocation, Extent
 
 _LONG_RUN = 64
 """Fewer items are not worth a look at whether they are neighbours."""
@@ -78,7 +78,12 @@ def describe_address(space: AddressSpace, address: int, size_bytes: int) -> str:
         if offset + size_bytes > allocation.size_bytes:
             return f"{allocation.name}, {offset + size_bytes - allocation.size_bytes} bytes past its end"
         return f"{allocation.name} at byte {offset}"
-    relative = offset - extent.offset_bytes
+    return describe_place(extent, offset)
+
+
+def describe_place(extent: Extent, offset_bytes: int) -> str:
+    """An offset within the allocation as one of its arrays sees it: which index it is, or by how much it is outside."""
+    relative = offset_bytes - extent.offset_bytes
     shape = "x".join(map(str, extent.shape)) or "scalar"
     what = f"array '{extent.name}' of shape {shape}"
     if relative % extent.item_bytes:
@@ -86,11 +91,11 @@ def describe_address(space: AddressSpace, address: int, size_bytes: int) -> str:
     element = relative // extent.item_bytes
     index = _index_of(element, extent.shape, extent.strides_elems)
     at = f"{what}, index {index}" if index is not None else f"{what}, element {element} from its start"
-    if offset < extent.first_byte:
-        return f"{at}: {_counted((extent.first_byte - offset) // extent.item_bytes, 'element')} before its first"
-    if offset >= extent.end_byte:
-        return f"{at}: {_counted((offset - extent.end_byte) // extent.item_bytes + 1, 'element')} past its last"
-    if not extent.holds(np.array(offset)):
+    if offset_bytes < extent.first_byte:
+        return f"{at}: {_counted((extent.first_byte - offset_bytes) // extent.item_bytes, 'element')} before its first"
+    if offset_bytes >= extent.end_byte:
+        return f"{at}: {_counted((offset_bytes - extent.end_byte) // extent.item_bytes + 1, 'element')} past its last"
+    if not extent.holds(np.array(offset_bytes)):
         return f"{at}: between its elements, in the memory it is a view of"
     return at
 

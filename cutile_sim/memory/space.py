@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,6 +62,19 @@ class Extent:
                 index = np.minimum(rest // stride_elems, length - 1)
                 rest = rest - index * stride_elems
         return inside & (rest == 0)
+
+
+class Overlap(NamedTuple):
+    """Two array parameters, by name, that share memory though they are not the same array."""
+
+    written: str
+    other: str
+
+    def __str__(self) -> str:
+        return (
+            f"'{self.other}' shares memory with '{self.written}', which the kernel writes: what it reads there "
+            "depends on the order of the blocks"
+        )
 
 
 @dataclass(eq=False)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cutile_sim.engine.context import Context
+from cutile_sim.engine.group import Group
 from cutile_sim.memory.access import Places
 from cutile_sim.memory.even import even_steps
 from cutile_sim.memory.space import SLOT_BITS, Allocation
@@ -33,16 +34,14 @@ class AccessLog:
         self.memories: dict[Allocation, Memory] = {}
         self.shared: dict[int, np.ndarray] = {}
         self.kept_bytes = 0
-        self._group: Any = None
+        self._group: Group | None = None
         self._blocks = np.zeros((1, 1, 1), np.int64)
 
     def add(self, place: Any, mask: np.ndarray | None, item_bytes: int, op: Op, writes: bool, atomic: bool) -> None:
         """Note an access that is about to happen, or has just happened if it reads."""
         self.number += 1
         self.ops[self.number] = op
-        group = self.cx.group
-        if group is not self._group:
-            self._group, self._blocks = group, group.linear_ids(self.cx.grid) + 1
+        self.blocks_of(self.cx.group)
         if isinstance(place, Window):
             self._window(place, op, writes, atomic, self._blocks)
             return
@@ -55,6 +54,12 @@ class AccessLog:
         if isinstance(place, Lanes):
             mask = place.valid
         self._lanes(place, mask, item_bytes, op, writes, atomic)
+
+    def blocks_of(self, group: Group) -> np.ndarray:
+        """The launch-order numbers + 1 of a group's blocks, over its batch shape."""
+        if group is not self._group:
+            self._group, self._blocks = group, group.linear_ids(self.cx.grid) + 1
+        return self._blocks
 
     def _memory(self, allocation: Allocation, item_bytes: int) -> Memory:
         memory = self.memories.get(allocation)
@@ -168,6 +173,10 @@ class AccessLog:
             (o.atomic and access.atomic) or (alone and not o.is_shared and o.is_same_window(access)) for o in others
         )
         if harmless and (not access.writes or access.atomic or access.is_disjoint()):
+            memory.is_rewritten = memory.is_rewritten or (access.writes and any(o.writes for o in others))
+            if access.writes and not access.atomic and access.is_shared and self.on_conflict is not None:
+                last, first = (access.keys_over(access.shape, which).ravel()[:1] for which in (-1, 0))
+                self.on_conflict(memory, access, last, first, np.array([access.offset_items]), "write")
             self._wait(memory, access)
             return
         self.spread(memory)
@@ -177,6 +186,7 @@ class AccessLog:
         waiting = memory.waiting_writes if access.writes else memory.waiting_reads
         last = waiting.accesses[-1] if len(waiting) else None
         if last is not None and access.op is last.op and access.is_same_window(last):
+            memory.is_rewritten = memory.is_rewritten or access.writes
             return
         waiting.add(access)
         if self.kept_bytes > KEPT_BYTES:
@@ -212,7 +222,10 @@ class AccessLog:
         for kind, did in against:
             if getattr(memory, kind) is None and kind != "writer":
                 continue
-            self._compare(memory, access, select(memory.keys(kind)), mine, items, did)
+            known = select(memory.keys(kind))
+            self._compare(memory, access, known, mine, items, did)
+            if access.writes and kind != "reader" and not memory.is_rewritten:
+                memory.is_rewritten = bool(known.any())
             if kind == "reader" and memory.reader_before is not None:
                 self._compare(memory, access, select(memory.reader_before), mine, items, did)
         target = memory.keys(name)

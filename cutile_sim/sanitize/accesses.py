@@ -148,7 +148,9 @@ def worked_out(access: Access, allocation: Allocation, item_bytes: int) -> Acces
 
 @dataclass(eq=False)
 class Memory:
-    """The accesses of one allocation: those that wait, and what was spread out."""
+    """The accesses of one allocation: those that wait, and what was spread out. `is_rewritten` says that some element
+    was written more than once.
+    """
 
     allocation: Allocation
     item_bytes: int
@@ -161,6 +163,7 @@ class Memory:
     write_ops: dict[Op, None] = field(default_factory=dict)
     has_plain: bool = False
     has_forgotten: bool = False
+    is_rewritten: bool = False
 
     def forget_reads(self) -> None:
         """Let go of lanes that were read from memory that nobody has written: most likely nobody will."""

@@ -42,6 +42,11 @@ def window_addresses(window: Window) -> np.ndarray:
     return np.broadcast_to(total, window.shape)
 
 
+def windows_of(place: Window | Edge) -> list[Window]:
+    """The windows that a place is made of."""
+    return [place] if isinstance(place, Window) else [window for _, window in place.parts]
+
+
 def lane_addresses(place: Any) -> np.ndarray:
     """A byte address a lane of any place; 0 for lanes of an `Edge` that are cut off."""
     if isinstance(place, Window):

@@ -57,12 +57,12 @@ class Ordering:
     """The releases and acquires of a launch, in the order in which they happened.
 
     Attributes:
-        is_partial: There were too many to keep. Accesses count as ordered from there on, so that nothing is reported
-            that may be in order.
+        full_at: Where there came to be too many to keep. Accesses count as ordered from there on, so that nothing is
+            reported that may be in order.
     """
 
     events: list[_Event] = field(default_factory=list)
-    is_partial: bool = False
+    full_at: Op | None = None
     kept_bytes: int = 0
     _known: dict[tuple[int, int, int, int], bool] = field(default_factory=dict)
 
@@ -70,7 +70,7 @@ class Ordering:
         """Note an access if it releases or acquires; `number` is that of the access."""
         order = op.attributes.get("memory_ordering_semantics")
         releases, acquires = order in _RELEASES, order in _ACQUIRES
-        if not (releases or acquires) or not is_atomic(op) or self.is_partial:
+        if not (releases or acquires) or not is_atomic(op) or self.full_at is not None:
             return
         if isinstance(place, Places):
             place = Places(place.base, kept(place.items), place.item_bytes)
@@ -78,7 +78,7 @@ class Ordering:
         elif isinstance(place, np.ndarray):
             self.kept_bytes += place.nbytes
         if self.kept_bytes > KEPT_BYTES or len(self.events) >= MOST_EVENTS:
-            self.is_partial = True
+            self.full_at = op
             return
         self.events.append(_Event(number, cx.group.linear_ids(cx.grid), place, mask, releases, acquires))
 
@@ -86,7 +86,7 @@ class Ordering:
         """Whether one block's access happens before a later one of another block."""
         key = block, number, later_block, later_number
         if key not in self._known:
-            self._known[key] = self.is_partial or self._reaches(*key)
+            self._known[key] = self.full_at is not None or self._reaches(*key)
         return self._known[key]
 
     def _reaches(self, block: int, number: int, later_block: int, later_number: int) -> bool:

@@ -16,15 +16,15 @@ from cutile_sim.tileir.core import Op, Value
 from cutile_sim.tileir.types import TensorViewType
 
 _THROUGH = frozenset(
-    ("addi", "subi", "muli", "exti", "reshape", "broadcast", "permute", "cat", "select", "assume", "extract")
+    ("addi", "subi", "muli", "divi", "exti", "reshape", "broadcast", "permute", "cat", "select", "assume", "extract")
 )
 """Operations through which a number stays part of an address. A remainder, a mask or a shift is how a hash is made."""
 _WRAPPING = {"addi": np.add, "subi": np.subtract, "muli": np.multiply}
 
 
 class Promises(Check):
-    """CTS401: an `assume` that does not hold. CTS402: a result that wraps though it was promised not to. CTS404: an
-    address is computed from a 32-bit number that has wrapped.
+    """CTS401: an `assume` that does not hold. CTS402: a result that wraps though it was promised not to. CTS403: arrays
+    that share memory. CTS404: an address is computed from a 32-bit number that has wrapped.
     """
 
     name = "promises"
@@ -33,6 +33,7 @@ class Promises(Check):
         super().__init__(watch)
         self.in_addresses = _address_parts(watch)
         self.broken: set[Op] = set()
+        self._share_memory()
 
     def before_of(self, op: Op) -> Handler | None:
         return self._assume if op.name == "assume" else None
@@ -46,6 +47,25 @@ class Promises(Check):
         if op.results[0] in self.in_addresses and getattr(element, "width_bits", 0) == 32:
             return self._address
         return None
+
+    def _share_memory(self) -> None:
+        """Report arrays that the compiler takes to be apart."""
+        watch = self.watch
+        for overlap in watch.cx.overlaps:
+            written, other = (
+                [o for o in watch.roots if (array := watch.array_of(o)) is not None and array.name == name]
+                for name in overlap
+            )
+            store = next((o for o in written if watch.roots[o].writes), None)
+            if store is not None and other:
+                watch.report(
+                    "CTS403",
+                    "warning",
+                    str(overlap),
+                    store,
+                    array=overlap.written,
+                    related=((f"'{overlap.other}' is accessed here", other[0].location),),
+                )
 
     def _assume(self, op: Op, slots: list[Any], cx: Context) -> None:
         value, predicate = slots[op.inputs[0].index], op.attributes["predicate"]

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from cutile_sim.dtypes import ElementType, to_carrier
+from cutile_sim.dtypes import ElementType
 from cutile_sim.engine.context import Context
 from cutile_sim.optable.encoding import MemoryOrderingSemantics, MemoryScope
 from cutile_sim.sanitize.access_log import AccessLog
 from cutile_sim.sanitize.accesses import BLOCK_BITS, BLOCK_MASK, Access, Memory
 from cutile_sim.sanitize.lanes import counting, lane_addresses
 from cutile_sim.sanitize.ordering import Ordering, is_atomic
+from cutile_sim.sanitize.schedules import Effects, Meeting
 from cutile_sim.sanitize.watch import Check, Watch
 from cutile_sim.tileir.core import Op
 
@@ -22,10 +23,13 @@ MOST_PAIRS = 64
 ENOUGH_IN_ORDER = 1000
 """So many meetings of the same two operations were in order that the others are taken to be."""
 
+_Pair = tuple[int, int, int]
+"""Keys of two accesses, and the item where they meet."""
+
 
 class Races(Check):
     """CTS201: two blocks write one element, and the last one wins. CTS202: a block reads what another writes. CTS203:
-    an atomic operation that only its own block sees as one.
+    an atomic operation that only its own block sees as one. CTS205: two blocks write the same value.
     """
 
     name = "races"
@@ -35,159 +39,188 @@ class Races(Check):
         self.ordering = Ordering()
         self.log = log_of(watch)
         self.log.on_conflict = self._conflict
+        self.effects = Effects(watch.cx, watch.roots)
         self.in_order: dict[tuple[Op, Op], int] = {}
-        self._now: tuple[Any, np.ndarray | None, np.ndarray, ElementType] | None = None
 
     def loaded(self, place: Any, mask: np.ndarray | None, element: ElementType, cx: Context) -> None:
-        assert cx.op is not None
-        self._now = None
-        self.log.add(place, mask, element.size_bytes, cx.op, False, is_atomic(cx.op))
-        self.ordering.note(cx.op, place, mask, self.log.number, cx)
+        self._access(place, mask, element, None, cx)
 
     def storing(
         self, place: Any, mask: np.ndarray | None, element: ElementType, stored: np.ndarray, cx: Context
     ) -> None:
-        assert cx.op is not None
-        self._now = place, mask, stored, element
-        self.ordering.note(cx.op, place, mask, self.log.number + 1, cx)
-        self.log.add(place, mask, element.size_bytes, cx.op, True, is_atomic(cx.op))
+        self._access(place, mask, element, stored, cx)
 
-    def updating(self, place: Any, mask: np.ndarray | None, element: ElementType, arg: np.ndarray, cx: Context) -> None:
-        assert cx.op is not None
-        self._now = None
-        self.ordering.note(cx.op, place, mask, self.log.number + 1, cx)
-        self.log.add(place, mask, element.size_bytes, cx.op, True, is_atomic(cx.op))
+    def _access(
+        self, place: Any, mask: np.ndarray | None, element: ElementType, stored: np.ndarray | None, cx: Context
+    ) -> None:
+        op, number = cx.op, self.log.number + 1
+        assert op is not None
+        self.effects.note(number, place, mask, element, stored, self.log.blocks_of(cx.group) - 1)
+        if stored is not None:  # what a store releases is known to those who meet it in this very access
+            self.ordering.note(op, place, mask, number, cx)
+        self.log.add(place, mask, element.size_bytes, op, stored is not None, is_atomic(op))
+        if stored is None:
+            self.ordering.note(op, place, mask, number, cx)
 
     def finished(self, cx: Context) -> None:
         """Say what could not be looked at."""
         forgotten = next((m for m in self.log.memories.values() if m.has_forgotten and m.has_writes), None)
-        if forgotten is not None or self.ordering.is_partial:
+        if forgotten is not None or self.ordering.full_at is not None:
             why = "reads of memory that was written later" if forgotten is not None else "releases and acquires"
-            op = next(iter(forgotten.write_ops)) if forgotten is not None else None
+            op = next(iter(forgotten.write_ops)) if forgotten is not None else self.ordering.full_at
             self.watch.report("CTS204", "note", f"not every race was looked for: there were too many {why} to keep", op)
 
     def _conflict(
         self, memory: Memory, access: Access, others: np.ndarray, mine: np.ndarray, items: np.ndarray, did: str
     ) -> None:
-        log = self.log
         within = bool(((others >> BLOCK_BITS) == access.number).all())
-        if access.writes and did in ("write", "read") and access.number == log.number and self._now is not None:
-            changed = self._changes(memory, items, mine, within)
+        same = None
+        if access.op.spec.effect == "write" and did in ("write", "read") and access.number == self.log.number:
+            changed = self._changes(memory, items, within)
+            if did == "write" and not changed.all():
+                same = others[~changed], mine[~changed], items[~changed]
             others, mine, items = others[changed], mine[changed], items[changed]
-        if not others.size:
-            return
-        pairs = np.unique(np.stack((others, mine)), axis=1, return_index=True)[1] if others.size > 1 else [0]
-        for at in list(pairs)[:MOST_PAIRS]:
+        if others.size:
+            pair = self._first_unordered(memory, access, others, mine, items, within)
+            if pair is not None:
+                self._report(memory, access, pair, did, items.size)
+        if same is not None and not self.watch.is_known("CTS205", access.op, self._array(memory, int(same[2][0]))):
+            pair = self._first_unordered(memory, access, *same, within)
+            if pair is not None:
+                self._report_same(memory, access, pair, same[2].size)
+
+    def _first_unordered(
+        self, memory: Memory, access: Access, others: np.ndarray, mine: np.ndarray, items: np.ndarray, within: bool
+    ) -> _Pair | None:
+        """The first two accesses that nothing orders."""
+        pairs = [0]
+        if others.size > 1:
+            pairs = np.unique(np.stack((others, mine)), axis=1, return_index=True)[1][:MOST_PAIRS].tolist()
+        if within:
+            pairs.sort(key=lambda at: self._is_alike(memory, int(others[at]), int(mine[at]), int(items[at])))
+        for at in pairs:
             other, own = int(others[at]), int(mine[at])
-            block, later = (other & int(BLOCK_MASK)) - 1, (own & int(BLOCK_MASK)) - 1
-            other_number = other >> BLOCK_BITS
-            other_op = log.ops[other_number]
-            if other_number in log.shared and later + 1 in log.shared[other_number]:
+            number = other >> BLOCK_BITS
+            if number in self.log.shared and (own & int(BLOCK_MASK)) in self.log.shared[number]:
                 continue  # this block has written the same itself
             if not within:
-                pair = other_op, access.op
-                if self.in_order.get(pair, 0) >= ENOUGH_IN_ORDER:
-                    return
-                if self.ordering.is_ordered(block, other_number, later, access.number):
-                    self.in_order[pair] = self.in_order.get(pair, 0) + 1
+                ops = self.log.ops[number], access.op
+                if self.in_order.get(ops, 0) >= ENOUGH_IN_ORDER:
+                    return None
+                if self.ordering.is_ordered(_block(other), number, _block(own), access.number):
+                    self.in_order[ops] = self.in_order.get(ops, 0) + 1
                     continue
-            self._report(memory, access, other_op, block, later, int(items[at]), did, items.size)
-            return
+            return other, own, int(items[at])
+        return None
 
-    def _changes(self, memory: Memory, items: np.ndarray, mine: np.ndarray, within: bool) -> np.ndarray:
-        """Where a store changes what is there: that several blocks store one value makes no difference."""
-        assert self._now is not None
-        place, mask, stored, element = self._now
-        addresses = lane_addresses(place)
-        shape = np.broadcast_shapes(addresses.shape, stored.shape)
+    def _is_alike(self, memory: Memory, other: int, own: int, item: int) -> bool:
+        """Whether two blocks write the same value in the access that happens now."""
+        address = memory.allocation.address + item * memory.item_bytes
+        assert self.effects.now is not None
+        one, two = (self.effects.now.after(_block(key), address, np.empty(0)) for key in (other, own))
+        return one is not None and two is not None and one.tobytes() == two.tobytes()
+
+    def _changes(self, memory: Memory, items: np.ndarray, within: bool) -> np.ndarray:
+        """Where a store changes what is there, or with `within` other blocks of the same store write another value."""
+        effect = self.effects.now
+        assert effect is not None and effect.stored is not None
+        addresses = lane_addresses(effect.place)
+        shape = np.broadcast_shapes(addresses.shape, effect.stored.shape)
         where = ((np.broadcast_to(addresses, shape) - memory.allocation.address) // memory.item_bytes).ravel()
-        values = np.broadcast_to(stored, shape).ravel()
-        valid = counting(place, mask)
+        values = np.broadcast_to(effect.stored, shape).ravel()
+        valid = counting(effect.place, effect.mask)
         if valid is not None:
             chosen = np.broadcast_to(valid, shape).ravel()
             where, values = where[chosen], values[chosen]
         order = np.argsort(where, kind="stable")
-        lanes, ordered = values[order], where[order]
-        kind = np.dtype(f"u{element.size_bytes}")
-        low = np.searchsorted(ordered, items, side="left")
-        high = np.searchsorted(ordered, items, side="right") - 1
-        low, high = np.clip(low, 0, lanes.size - 1), np.clip(high, 0, lanes.size - 1)
-        bits = np.ascontiguousarray(lanes).view(kind)
+        size = effect.element.size_bytes
+        bits, ordered = np.ascontiguousarray(values[order]).view(f"u{size}"), where[order]
         if within:
-            return bits[low] != bits[high]
-        old = memory.allocation.typed(element.storage)
-        at = np.clip(items * memory.item_bytes // element.size_bytes, 0, old.size - 1)
-        return np.ascontiguousarray(old[at]).view(kind) != bits[low]
+            differs = np.concatenate((bits[1:] != bits[:-1], [False]))
+        else:
+            old = memory.allocation.typed(effect.element.storage)
+            at = np.clip(ordered * memory.item_bytes // size, 0, old.size - 1)
+            differs = np.ascontiguousarray(old[at]).view(f"u{size}") != bits
+        # Of the lanes of one item, which lie together, the last has no next one to differ from.
+        counted = np.concatenate(([0], np.cumsum(differs)))
+        low = np.searchsorted(ordered, items, side="left")
+        high = np.searchsorted(ordered, items, side="right") - (1 if within else 0)
+        return np.asarray(counted[high] > counted[low])
 
-    def _report(
-        self, memory: Memory, access: Access, other: Op, block: int, later: int, item: int, did: str, count: int
-    ) -> None:
+    def _array(self, memory: Memory, item: int) -> str | None:
+        return self.watch.array_at(memory.allocation.address + item * memory.item_bytes)
+
+    def _report(self, memory: Memory, access: Access, pair: _Pair, did: str, count: int) -> None:
         watch = self.watch
+        other, own, item = pair
+        block, later = _block(other), _block(own)
+        other_op = self.log.ops[other >> BLOCK_BITS]
         address = memory.allocation.address + item * memory.item_bytes
-        array = watch.array_at(address)
         first, second = watch.block_of_number(block), watch.block_of_number(later)
-        what = watch.words_for(address, memory.item_bytes)
-        weak = next((o for o in (access.op, other) if _is_block_scope(o)), None)
+        weak = next((o for o in (access.op, other_op) if _is_block_scope(o)), None)
         both_write = access.writes and did != "read"
         id = "CTS203" if weak is not None else "CTS201" if both_write else "CTS202"
-        verb, other_verb = _verb(access.op), _verb(other)
+        verb, other_verb = _verb(access.op), _verb(other_op)
         if verb == other_verb:
-            low, high = sorted((block, later))
-            who = f"blocks {watch.block_of_number(low)} and {watch.block_of_number(high)} both {verb}"
+            low, high = (watch.block_of_number(n) for n in sorted((block, later)))
+            who = f"blocks {low} and {high} both {verb}"
         else:
             who = f"block {first} {other_verb}s and block {second} {verb}s"
-        tail = self._two_values(memory, access, did, item, block, later)
-        message = f"{who} {what}, and nothing orders the two{tail}"
+        outcome = self.effects.outcome(
+            Meeting(
+                memory.allocation,
+                address,
+                did,
+                (other >> BLOCK_BITS, access.number),
+                (block, later),
+                (first, second),
+                weak is not None,
+                memory.is_rewritten,
+            )
+        )
+        message = f"{who} {watch.words_for(address, memory.item_bytes)}, and nothing orders the two"
+        if outcome is not None:
+            message += f": {outcome.text}"
         if weak is not None:
             message += "; the operation is atomic within its own block only: give it the scope of the device"
         # The reader is the one with a surprise, whichever of the two came first this time.
-        op, at, related, word = access.op, second, other, f"block {first} {other_verb}s it here"
+        op, at, related, word = access.op, second, other_op, f"block {first} {other_verb}s it here"
         if did == "read":
-            op, at, related, word = other, first, access.op, f"block {second} {verb}s it here"
+            op, at, related, word = other_op, first, access.op, f"block {second} {verb}s it here"
         watch.report(
             id,
             "error",
             message,
             op,
             block=at,
-            array=array,
+            array=self._array(memory, item),
             related=((word, related.location),),
+            count=count,
+            details=outcome.fields() if outcome is not None else {},
+        )
+
+    def _report_same(self, memory: Memory, access: Access, pair: _Pair, count: int) -> None:
+        watch = self.watch
+        other, own, item = pair
+        other_op = self.log.ops[other >> BLOCK_BITS]
+        low, high = (watch.block_of_number(n) for n in sorted((_block(other), _block(own))))
+        where = watch.words_for(memory.allocation.address + item * memory.item_bytes, memory.item_bytes)
+        watch.report(
+            "CTS205",
+            "note",
+            f"blocks {low} and {high} both write {where}, and nothing orders the two: here they write the same value, "
+            "so that it makes no difference",
+            access.op,
+            block=watch.block_of_number(_block(own)),
+            array=self._array(memory, item),
+            related=((f"block {watch.block_of_number(_block(other))} writes it here", other_op.location),),
             count=count,
         )
 
-    def _two_values(self, memory: Memory, access: Access, did: str, item: int, block: int, later: int) -> str:
-        """A schedule of two steps in both orders, with what comes of them, where memory still shows it."""
-        if self._now is None or access.number != self.log.number:
-            return ""
-        place, mask, stored, element = self._now
-        old = memory.allocation.typed(element.storage)
-        at = item * memory.item_bytes // element.size_bytes
-        if at >= old.size:
-            return ""
-        addresses = lane_addresses(place)
-        blocks = access.blocks.reshape(access.blocks.shape + (1,) * (addresses.ndim - access.blocks.ndim)) - 1
-        shape = np.broadcast_shapes(addresses.shape, stored.shape, blocks.shape)
-        here = np.broadcast_to(addresses, shape) == memory.allocation.address + item * memory.item_bytes
-        lanes = counting(place, mask)
-        if lanes is not None:
-            here = here & lanes
 
-        def of_block(number: int) -> str:
-            values = np.broadcast_to(stored, shape)[here & (blocks == number)]
-            return _number(to_carrier(values[-1:], element)) if values.size else ""
-
-        before, new = _number(to_carrier(old[at : at + 1], element)), of_block(later)
-        first, second = self.watch.block_of_number(block), self.watch.block_of_number(later)
-        if not new:
-            return ""
-        if did == "read":
-            return f": block {first} reads {before} if it comes first, and {new} if block {second} does"
-        return f": {new} stays if block {second} comes last, and {of_block(block) or before} if block {first} does"
-
-
-def _number(value: np.ndarray) -> str:
-    item = value.ravel()[0].item()
-    return f"{item:g}" if isinstance(item, float) else str(item)
+def _block(key: int) -> int:
+    """The launch-order number in a key."""
+    return (key & int(BLOCK_MASK)) - 1
 
 
 def _verb(op: Op) -> str:

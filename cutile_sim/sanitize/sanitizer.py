@@ -14,7 +14,6 @@ from cutile_sim.engine.plan import Plan
 from cutile_sim.errors import (
     AssertionFailedError,
     BudgetExceededError,
-    CutileSimError,
     KernelError,
     MisalignedError,
     OutOfBoundsError,
@@ -50,8 +49,7 @@ _ERROR_IDS: tuple[tuple[type[KernelError], str], ...] = (
 
 def finding_of_error(error: KernelError) -> Finding:
     """What stopped a launch, as a finding."""
-    id = next((i for kind, i in _ERROR_IDS if isinstance(error, kind)), "CTS900")
-    id = getattr(error, "finding_id", id)
+    id = getattr(error, "finding_id", None) or next(i for kind, i in _ERROR_IDS if isinstance(error, kind))
     return Finding(id, "error", error.reason, error.location, error.block, error.lane)
 
 
@@ -70,14 +68,10 @@ class Sanitizer(Observer):
         """What is wrong, most severe first, without what comments in the source suppress."""
         return () if self.watch is None else without_suppressed(self.watch.findings())
 
-    def findings_with(self, *others: CutileSimError | str) -> tuple[Finding, ...]:
-        """The findings, and what stopped the launch (an error) or is wrong with its arguments (a text)."""
-        found = [
-            finding_of_error(o) if isinstance(o, KernelError) else Finding("CTS403", "warning", o)
-            for o in others
-            if isinstance(o, (KernelError, str))
-        ]
-        return (*self.findings, *without_suppressed(found))
+    def findings_with(self, error: BaseException | None) -> tuple[Finding, ...]:
+        """The findings, and what stopped the launch if that was the kernel's fault."""
+        stop = [finding_of_error(error)] if isinstance(error, KernelError) else []
+        return (*self.findings, *without_suppressed(stop))
 
     def started(self, plan: Plan, cx: Context) -> None:
         self.watch = Watch(plan, cx, self.options)

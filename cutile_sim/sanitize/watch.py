@@ -17,6 +17,8 @@ from cutile_sim.memory.space import Allocation, Extent
 from cutile_sim.sanitize.options import SanitizeOptions
 from cutile_sim.source import users_line
 from cutile_sim.tileir.core import Location, Op, Value
+from ir_passes.edges import edges_of
+from ir_passes.memory_roots import Access, roots_of
 
 BATCH_AXES = 3
 Handler = Callable[[Op, list[Any], Context], None]
@@ -44,6 +46,7 @@ class Watch:
         users: The operations that take a value.
         origins: For each value, the values that it may have been made from.
         makers: The operation that made a value.
+        roots: For each access to memory, the parameters whose pointers it may go through.
         events: What began where, by operation and bit.
     """
 
@@ -62,7 +65,10 @@ class Watch:
                 self.users.setdefault(value, []).append(op)
             for region in op.regions:
                 self.parents.update((inner, op) for inner in region.ops)
-            _note_origins(op, self.origins)
+            for source, made, by_control in edges_of(op):
+                if not by_control:
+                    self.origins.setdefault(made, []).append(source)
+        self.roots: dict[Op, Access] = {a.op: a for a in roots_of(self.ops, plan.parameters)}
         self.events: dict[tuple[Op, int], Event] = {}
         self.log: Any = None
         self._findings: dict[tuple[Any, ...], Finding] = {}
@@ -136,6 +142,13 @@ class Watch:
         extent = None if allocation is None else allocation.extent_of(address - allocation.address)
         return extent.name if extent is not None else None
 
+    def array_of(self, op: Op) -> Extent | None:
+        """The one array argument that an access goes through; None where it may be another, or none."""
+        root = self.roots.get(op)
+        if root is None or not root.exact or len(root.parameters) != 1:
+            return None
+        return self.cx.arrays.get(next(iter(root.parameters)))
+
     def words_for(self, address: int, size_bytes: int) -> str:
         """Array and index of an address, in words."""
         return describe_address(self.cx.space, address, size_bytes)
@@ -190,30 +203,6 @@ def _ops_of(plan: Plan) -> Iterator[Op]:
             if op not in seen:
                 seen.add(op)
                 yield op
-
-
-def _note_origins(op: Op, origins: dict[Value, list[Value]]) -> None:
-    """What results and region arguments of an operation are made from."""
-    if not op.regions or op.name in ("reduce", "scan"):
-        for result in op.results:
-            origins.setdefault(result, []).extend(op.inputs)
-        return
-    initial = op.operands.get("init_values") or ()
-    assert isinstance(initial, tuple)
-    ends = [o.inputs for region in op.regions for inner in region.ops for o in inner.walk() if _ends(o)]
-    for region in op.regions:
-        carried = region.arguments[-len(initial) :] if initial else ()
-        for i, argument in enumerate(carried):
-            origins.setdefault(argument, []).extend([initial[i], *(e[i] for e in ends if i < len(e))])
-        for counter in region.arguments[: len(region.arguments) - len(initial)]:
-            origins.setdefault(counter, []).extend(v for v in op.inputs if v not in initial)
-    for i, result in enumerate(op.results):
-        start = [initial[i]] if i < len(initial) else []
-        origins.setdefault(result, []).extend([*start, *(e[i] for e in ends if i < len(e))])
-
-
-def _ends(op: Op) -> bool:
-    return op.name in ("yield", "continue", "break")
 
 
 def first_position(bad: np.ndarray) -> tuple[int, ...]:

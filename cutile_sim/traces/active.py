@@ -54,10 +54,9 @@ class Tracer:
         started = time.perf_counter()
         printed = ""
         failure: BaseException | None = None
-        others: tuple[CutileSimError | str, ...] = ()
         try:
             result = launch(Observers(*observers))
-            printed, others = result.printed, result.warnings
+            printed = result.printed
             return result
         except BaseException as error:
             failure = error
@@ -65,8 +64,7 @@ class Tracer:
             raise
         finally:
             seconds = time.perf_counter() - started
-            words = (failure,) if isinstance(failure, CutileSimError) else others
-            findings = () if sanitizer is None else sanitizer.findings_with(*words)
+            findings = () if sanitizer is None else sanitizer.findings_with(failure)
             recorder.close(printed=printed, error=failure, findings=findings, seconds=seconds)
 
     def close(self) -> None:

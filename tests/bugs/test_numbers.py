@@ -128,3 +128,140 @@ def test_narrow_sum(pair):
         lambda: (x, np.zeros(16, np.float16)),
         sanitize=SanitizeOptions(checks=("precision",)),
     )
+
+
+@ct.kernel
+def variance_by_difference(x, y):
+    """The mean of squares less the square of the mean is a little below zero."""
+    t = ct.load(x, (0,), (16,))
+    mean = ct.sum(t) / 16
+    ct.store(y, (0,), (t - mean) * ct.rsqrt(ct.sum(t * t) / 16 - mean * mean - 1e-3))  # BUG: CTS601
+
+
+@ct.kernel
+def variance_of_differences(x, y):
+    t = ct.load(x, (0,), (16,))
+    d = t - ct.sum(t) / 16
+    ct.store(y, (0,), d * ct.rsqrt(ct.sum(d * d) / 16 + 1e-3))
+
+
+def test_variance(pair):
+    pair("variance_by_difference", "variance_of_differences", (1,), lambda: (floats(3), floats(0)))
+
+
+@ct.kernel
+def logarithm(x, y):
+    ct.store(y, (0,), ct.log(ct.load(x, (0,), (16,))))  # BUG: CTS602
+
+
+@ct.kernel
+def logarithm_of_positive(x, y):
+    ct.store(y, (0,), ct.log(ct.maximum(ct.load(x, (0,), (16,)), 1e-30)))
+
+
+def test_logarithm_of_zero(pair):
+    pair("logarithm", "logarithm_of_positive", (1,), lambda: (floats(0, 1, 2), floats(0)))
+
+
+@ct.kernel
+def products_in_float16(x, y):
+    t = ct.load(x, (0,), (16,))
+    ct.store(y, (0,), t * t)  # BUG: CTS602
+
+
+@ct.kernel
+def products_in_float32(x, y):
+    t = ct.load(x, (0,), (16,)).astype(ct.float32)
+    ct.store(y, (0,), ct.minimum(t * t, 65504.0).astype(ct.float16))
+
+
+def test_overflow_of_float16(pair):
+    pair("products_in_float16", "products_in_float32", (1,), lambda: (floats(300).astype("f2"), floats(0).astype("f2")))
+
+
+@ct.kernel
+def to_float8_of_2_bits(x, y):
+    """The type with the wider range saturates as well."""
+    for k in range(2):
+        ct.store(y, (k,), ct.load(x, (k,), (16,)).astype(ct.float8_e5m2))  # BUG: CTS603
+
+
+@ct.kernel
+def clamped_to_float8_of_2_bits(x, y):
+    for k in range(2):
+        ct.store(y, (k,), ct.minimum(ct.load(x, (k,), (16,)), 57344.0).astype(ct.float8_e5m2))
+
+
+def test_saturation_in_a_loop(pair):
+    x = np.concatenate((floats(1), floats(1, 2.0**20)))
+    pair(
+        "to_float8_of_2_bits",
+        "clamped_to_float8_of_2_bits",
+        (1,),
+        lambda: (x, np.zeros(32, ml_dtypes.float8_e5m2)),
+    )
+
+
+@ct.kernel
+def scale_after_conversion(x, y, scale):
+    t = ct.load(x, (0,), (16,)).astype(ct.float8_e4m3fn)  # BUG: CTS603
+    ct.store(y, (0,), (t.astype(ct.float32) * scale).astype(ct.float8_e4m3fn))
+
+
+@ct.kernel
+def scale_before_conversion(x, y, scale):
+    ct.store(y, (0,), (ct.load(x, (0,), (16,)) * scale).astype(ct.float8_e4m3fn))
+
+
+def test_scale(pair):
+    def make():
+        return floats(500, -2000), np.zeros(16, ml_dtypes.float8_e4m3fn), 0.125
+
+    pair("scale_after_conversion", "scale_before_conversion", (1,), make)
+
+
+PRECISION = SanitizeOptions(checks=("precision",))
+
+
+@ct.kernel
+def count_in_bfloat16(x, y):
+    """Ones that are added up to 256 and no further."""
+    n = ct.zeros((16,), ct.bfloat16)
+    for k in range(512):
+        n = n + ct.load(x, (k,), (16,))  # BUG: CTS604
+    ct.store(y, (0,), n.astype(ct.float32))
+
+
+@ct.kernel
+def count_in_float32(x, y):
+    n = ct.zeros((16,), ct.float32)
+    for k in range(512):
+        n = n + ct.load(x, (k,), (16,)).astype(ct.float32)
+    ct.store(y, (0,), n)
+
+
+def test_count(pair):
+    x = np.ones(16 * 512, ml_dtypes.bfloat16)
+    pair("count_in_bfloat16", "count_in_float32", (1,), lambda: (x, floats(0)), sanitize=PRECISION)
+
+
+@ct.kernel
+def difference_of_sums(x, y):
+    """What is left of two large sums was lost on the way."""
+    a = ct.zeros((16,), ct.float16)
+    for k in range(64):
+        a = a + ct.load(x, (k,), (16,)) * 0.1  # BUG: CTS604
+    ct.store(y, (0,), a)
+
+
+@ct.kernel
+def difference_of_wide_sums(x, y):
+    a = ct.zeros((16,), ct.float32)
+    for k in range(64):
+        a = a + ct.load(x, (k,), (16,)).astype(ct.float32) * 0.1
+    ct.store(y, (0,), a.astype(ct.float16))
+
+
+def test_difference(pair):
+    x = np.random.default_rng(1).uniform(10, 20, 1024).astype(np.float16)
+    pair("difference_of_sums", "difference_of_wide_sums", (1,), lambda: (x, floats(0).astype("f2")), sanitize=PRECISION)

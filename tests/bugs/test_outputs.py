@@ -37,10 +37,16 @@ def rounded_down(x, y):
     ct.store(y, (ct.bid(0),), ct.load(x, (ct.bid(0),), (16,)))  # BUG: CTS701
 
 
-def test_grid_rounded_down(planted):
-    (finding,) = planted("rounded_down", (100 // 16,), lambda: (floats(100), floats(100)))
+@ct.kernel
+def rounded_up(x, y):
+    ct.store(y, (ct.bid(0),), ct.load(x, (ct.bid(0),), (16,)))
+
+
+def test_grid_rounded_down(pair):
+    (finding,) = pair(
+        "rounded_down", "rounded_up", (100 // 16,), lambda: (floats(100), floats(100)), twin_grid=(-(-100 // 16),)
+    )
     assert "the first at index (96,)" in finding.message and "round it up" in finding.message
-    planted("tile_as_tile", (7,), lambda: (floats(100), floats(100)))
 
 
 def test_grid_larger_than_needed(planted):
@@ -57,9 +63,8 @@ def all_rows(x, y):
     ct.store(y, (ct.bid(0), 0), ct.load(x, (ct.bid(0), 0), (8, 16)))
 
 
-@pytest.mark.parametrize(("name", "blocks"), [("half_the_rows", 4), ("all_rows", 8)])
-def test_grid_smaller_than_the_tiles(planted, name, blocks):
-    planted(name, (blocks,), lambda: (floats(64, 16), floats(64, 16)))
+def test_grid_smaller_than_the_tiles(pair):
+    pair("half_the_rows", "all_rows", (4,), lambda: (floats(64, 16), floats(64, 16)), twin_grid=(8,))
 
 
 def test_part_of_a_larger_output_is_meant(planted):
@@ -80,8 +85,20 @@ def tiles_by_table(table, x, y):
     ct.store(y, (t,), ct.load(x, (ct.bid(0),), (16,)))
 
 
-def test_tiles_left_out(planted):
-    planted("even_tiles", (8,), lambda: (floats(128), floats(128)))
+@ct.kernel
+def even_and_odd_tiles(x, y):
+    t = ct.load(x, (ct.bid(0),), (16,))
+    if ct.bid(0) % 2 == 0:
+        ct.store(y, (ct.bid(0),), t)
+    else:
+        ct.store(y, (ct.bid(0),), -t)
+
+
+def test_tiles_left_out(pair):
+    pair("even_tiles", "even_and_odd_tiles", (8,), lambda: (floats(128), floats(128)))
+
+
+def test_tiles_left_out_by_a_table(planted):
     planted("tiles_by_table", (3,), lambda: (np.array([5, 1, 7], np.int32), floats(48), floats(128)))
 
 
@@ -110,9 +127,11 @@ def clipped_padding(x, y):
     ct.store(y, (ct.bid(0),), ct.load(x, (ct.bid(0),), (16,)) * 2)
 
 
-@pytest.mark.parametrize(("name", "n"), [("clipped", 112), ("clipped_padding", 100)])
-def test_clipped_output(planted, name, n):
-    planted(name, (7,), lambda: (floats(n), floats(100)))
+def test_clipped_output(pair):
+    def make(n):
+        return lambda: (floats(n), floats(100))
+
+    pair("clipped", "clipped_padding", (7,), make(112), twin_make=make(100))
 
 
 @ct.kernel
@@ -134,3 +153,81 @@ def tiles_with_gaps(x, y):
 
 def test_gaps_between_tiles(planted):
     planted("tiles_with_gaps", (4,), lambda: (floats(32), floats(32)))
+
+
+@ct.kernel
+def clipped_columns(x, y):
+    """A row that is longer than the row it is stored to."""
+    ct.store(y, (ct.bid(0), 0), ct.load(x, (ct.bid(0), 0), (1, 64)))  # BUG: CTS702
+
+
+@ct.kernel
+def whole_columns(x, y):
+    ct.store(y, (ct.bid(0), 0), ct.load(x, (ct.bid(0), 0), (1, 64)))
+
+
+def test_clipped_rows(pair):
+    pair(
+        "clipped_columns",
+        "whole_columns",
+        (4,),
+        lambda: (floats(4, 64), floats(4, 60)),
+        twin_make=lambda: (floats(4, 60), floats(4, 60)),
+    )
+
+
+@ct.kernel
+def halves_side_by_side(x, y):
+    """Two halves are put together to a row that has no room for them."""
+    a, b = ct.load(x, (0,), (16,)), ct.load(x, (1,), (16,))
+    ct.store(y, (0,), ct.cat((a, b), 0))  # BUG: CTS702
+
+
+@ct.kernel
+def halves_that_fit(x, y):
+    a, b = ct.load(x, (0,), (16,)), ct.load(x, (1,), (16,))
+    ct.store(y, (0,), ct.cat((a, b), 0))
+
+
+def test_clipped_sum_of_parts(pair):
+    pair(
+        "halves_side_by_side",
+        "halves_that_fit",
+        (1,),
+        lambda: (floats(32), floats(24)),
+        twin_make=lambda: (floats(32), floats(32)),
+    )
+
+
+@ct.kernel
+def row_offset_as_tile(x, y):
+    """The first row of a tile used as the tile's index."""
+    row = ct.bid(0) * 8
+    ct.store(y, (row, ct.bid(1)), ct.load(x, (ct.bid(0), ct.bid(1)), (8, 16)))  # BUG: CTS703
+
+
+@ct.kernel
+def row_as_tile(x, y):
+    row = ct.bid(0)
+    ct.store(y, (row, ct.bid(1)), ct.load(x, (ct.bid(0), ct.bid(1)), (8, 16)))
+
+
+def test_row_offset_as_tile_index(pair):
+    (finding,) = pair("row_offset_as_tile", "row_as_tile", (4, 2), lambda: (floats(32, 32), floats(32, 32)))
+    assert "is an element's index used as a tile's?" in finding.message
+
+
+@ct.kernel
+def tiles_from_one(x, y):
+    """Tiles counted from one."""
+    ct.store(y, (ct.bid(0) + 1,), ct.load(x, (ct.bid(0),), (16,)))  # BUG: CTS703
+
+
+@ct.kernel
+def tiles_from_zero(x, y):
+    ct.store(y, (ct.bid(0),), ct.load(x, (ct.bid(0),), (16,)))
+
+
+def test_tiles_counted_from_one(pair):
+    (finding,) = pair("tiles_from_one", "tiles_from_zero", (4,), lambda: (floats(64), floats(64)))
+    assert "tile 4 along dimension 0 lies outside array 'y', which has 4 tiles" in finding.message

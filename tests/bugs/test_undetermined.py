@@ -82,22 +82,13 @@ def index_of_elements(index, x, y):
     ct.store(y, (0,), ct.gather(x, i))
 
 
-@pytest.mark.parametrize("name", ["index_of_padding", "index_of_elements"])
-def test_index(planted, name):
-    def make():
-        return np.arange(20, dtype=np.int32), floats(32), floats(32)
-
-    if name == "index_of_padding":
-        found = {f.id for f in _found(index_of_padding, make())}
-        assert "CTS303" in found
-    else:
-        planted(name, (1,), make)
-
-
-def _found(kernel, args):
-    from cutile_sim import simulate
-
-    return simulate(kernel, (1,), *args, sanitize=True, echo=False).findings
+def test_index(pair):
+    pair(
+        "index_of_padding",
+        "index_of_elements",
+        (1,),
+        lambda: (np.arange(20, dtype=np.int32), floats(32), floats(32)),
+    )
 
 
 @ct.kernel
@@ -188,3 +179,111 @@ def index_by_elements(index, x, y):
 
 def test_index_of_a_tile(pair):
     pair("index_by_padding", "index_by_elements", (1,), lambda: (np.arange(3, dtype=np.int32), floats(64), floats(16)))
+
+
+@ct.kernel
+def turns_of_padding(lengths, x, y):
+    """How often the loop turns comes from behind the end of the table."""
+    b = ct.bid(0)
+    n = ct.max(ct.load(lengths, (b,), (4,)))
+    acc = ct.zeros((16,), ct.float32)
+    for k in range(n):  # BUG: CTS302
+        acc += ct.load(x, (k,), (16,), padding_mode=PAD.ZERO)
+        if k > 3:
+            break
+    ct.store(y, (b,), acc)
+
+
+@ct.kernel
+def turns_of_elements(lengths, x, y):
+    b = ct.bid(0)
+    n = ct.max(ct.load(lengths, (b,), (4,), padding_mode=PAD.ZERO))
+    acc = ct.zeros((16,), ct.float32)
+    for k in range(n):
+        acc += ct.load(x, (k,), (16,), padding_mode=PAD.ZERO)
+        if k > 3:
+            break
+    ct.store(y, (b,), acc)
+
+
+def test_turns_of_a_loop(pair):
+    pair(
+        "turns_of_padding",
+        "turns_of_elements",
+        (2,),
+        lambda: (np.full(6, 2, np.int32), floats(64), floats(32)),
+    )
+
+
+@ct.kernel
+def halve_until_small(x, y):
+    """What lies behind the array keeps the loop going, or stops it."""
+    t = ct.load(x, (0,), (16,))
+    turns = 0
+    while ct.max(t) > 1.0:  # BUG: CTS302
+        t = t * 0.5
+        turns += 1
+    ct.store(y, (0,), ct.full((1,), turns, ct.int32))
+
+
+@ct.kernel
+def halve_until_all_small(x, y):
+    t = ct.load(x, (0,), (16,), padding_mode=PAD.ZERO)
+    turns = 0
+    while ct.max(t) > 1.0:
+        t = t * 0.5
+        turns += 1
+    ct.store(y, (0,), ct.full((1,), turns, ct.int32))
+
+
+def test_end_of_a_loop(pair):
+    pair("halve_until_small", "halve_until_all_small", (1,), lambda: (floats(9), np.zeros(1, np.int32)))
+
+
+@ct.kernel
+def print_padding(x):
+    ct.printf("%f\n", ct.sum(ct.load(x, (0,), (32,))))  # BUG: CTS304
+
+
+@ct.kernel
+def print_elements(x):
+    ct.printf("%f\n", ct.sum(ct.load(x, (0,), (32,), padding_mode=PAD.ZERO)))
+
+
+def test_print(pair):
+    pair("print_padding", "print_elements", (1,), lambda: (floats(20),))
+
+
+@ct.kernel
+def print_tile(x):
+    """The whole last tile is shown, with what lies behind the array."""
+    t = ct.load(x, (ct.bid(0),), (8,))
+    print(t)  # BUG: CTS304
+
+
+@ct.kernel
+def print_whole_tiles(x):
+    t = ct.load(x, (ct.bid(0),), (8,))
+    if ct.bid(0) + 1 < ct.num_blocks(0):
+        print(t)
+
+
+def test_print_of_a_tile(pair):
+    pair("print_tile", "print_whole_tiles", (3,), lambda: (floats(20),))
+
+
+@ct.kernel
+def assert_on_padding(x):
+    t = ct.load(x, (ct.bid(0),), (16,))
+    ct.assert_((t > 0.0) | (t != t), "negative")  # BUG: CTS304
+
+
+@ct.kernel
+def assert_on_elements(x):
+    t = ct.load(x, (ct.bid(0),), (16,))
+    i = ct.bid(0) * 16 + ct.arange(16, dtype=ct.int32)
+    ct.assert_((i >= x.shape[0]) | (t > 0.0), "negative")
+
+
+def test_assertion(pair):
+    pair("assert_on_padding", "assert_on_elements", (2,), lambda: (floats(20),))
