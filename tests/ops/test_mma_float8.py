@@ -43,6 +43,80 @@ def test_only_large_tiles_are_summed_so() -> None:
     assert not applies(np.zeros((64, 16)), np.zeros((16, 64)))
 
 
+def leading_bits(values: np.ndarray) -> np.ndarray:
+    return np.where(values == 0, -1000, np.frexp(values)[1] - 1)
+
+
+def rule(lhs: np.ndarray, rhs: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """The rule of the module in float64, where nothing is rounded: every product of a step by itself."""
+
+    def cut(values: np.ndarray, last_bit: np.ndarray) -> np.ndarray:
+        unit = np.ldexp(1.0, np.maximum(last_bit, -1000))
+        return np.trunc(values / unit) * unit
+
+    total = start.astype(np.float64)
+    total = cut(total, leading_bits(total) - 13)
+    for k in range(0, lhs.shape[1], 32):
+        left, right = lhs[:, k : k + 32, None].astype(np.float64), rhs[None, k : k + 32].astype(np.float64)
+        top = np.maximum((leading_bits(left) + leading_bits(right)).max(axis=1), leading_bits(total))
+        total = cut(left * right, top[:, None] - 13).sum(axis=1) + cut(total, top - 13)
+        total = cut(total, leading_bits(total) - 13)
+    return total
+
+
+def floats_of(element: ElementType) -> np.ndarray:
+    """Every finite value of an 8-bit type."""
+    values = from_bits(np.arange(256, dtype=np.uint8), element)
+    return values[np.isfinite(values)]
+
+
+@pytest.mark.parametrize("element", INPUTS.values(), ids=INPUTS)
+def test_every_product_is_cut_where_the_largest_says(element: ElementType) -> None:
+    values = floats_of(element)
+    # A second product, of either sign, says where the first is cut.
+    for exponent in range(-16, 15):
+        for second in (2.0**exponent, -(2.0**exponent)):
+            lhs, rhs = np.zeros((len(values), 32), np.float32), np.zeros((32, len(values)), np.float32)
+            lhs[:, 0], rhs[0] = values, values
+            lhs[:, 1], rhs[1] = second, 1
+            start = np.zeros((1, 1), np.float32)
+            np.testing.assert_array_equal(sum_products(lhs, rhs, start), rule(lhs[:, :2], rhs[:2], start))
+
+
+KINDS = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "positive": lambda rng, shape: np.exp(-3 * rng.normal(size=shape) ** 2),
+    "wide": lambda rng, shape: rng.normal(size=shape) * np.exp2(rng.integers(-12, 8, shape)),
+    "rows of all sizes": lambda rng, shape: rng.normal(size=shape) * np.exp2(rng.integers(-12, 8, (shape[0], 1))),
+    "mostly zeros": lambda rng, shape: rng.normal(size=shape) * (rng.random(shape) < 0.1),
+    "rows and columns of zeros": lambda rng, shape: (
+        rng.normal(size=shape) * (rng.random((shape[0], 1)) < 0.5) * (rng.random(shape[1]) < 0.5)
+    ),
+}
+
+
+@pytest.mark.parametrize("right", KINDS)
+@pytest.mark.parametrize("left", KINDS)
+def test_sums_follow_the_rule(left: str, right: str) -> None:
+    rng = np.random.default_rng(len(left) * 100 + len(right))
+    for (m, n, k), element in zip([(64, 8, 96), (130, 150, 64)], INPUTS.values(), strict=True):
+        lhs, rhs = (
+            np.clip(KINDS[kind](rng, shape), -400, 400).astype(element.storage).astype(np.float32)
+            for kind, shape in ((left, (m, k)), (right, (k, n)))
+        )
+        start = (rng.normal(size=(m, n)) * np.exp2(rng.integers(-20, 20, (m, 1)))).astype(np.float32)
+        start[:, rng.random(n) < 0.3] = 0
+        np.testing.assert_array_equal(sum_products(lhs, rhs, start), rule(lhs, rhs, start))
+
+
+def test_zeros_add_nothing() -> None:
+    lhs, rhs = np.zeros((64, 32), np.float32), np.full((32, 8), 448, np.float32)
+    start = np.float32([[0, 1, -3, 2.0**-90, 2.0**90, np.inf, 1 + 2.0**-13, 1 + 2.0**-14]])
+    want = np.broadcast_to(np.float32([0, 1, -3, 2.0**-90, 2.0**90, np.inf, 1 + 2.0**-13, 1]), (64, 8))
+    np.testing.assert_array_equal(sum_products(lhs, rhs, start), want)
+    np.testing.assert_array_equal(sum_products_promoted(lhs, rhs, start), np.broadcast_to(start, (64, 8)))
+
+
 def test_exact_sums_stay_exact_and_specials_spread() -> None:
     lhs = np.zeros((2, 32), np.float32)
     rhs = np.zeros((32, 4), np.float32)
