@@ -4,7 +4,7 @@
     python benchmarks/conformance.py tilegym CHECKOUT [--jobs N] [--arch sm_90] [--only WORD]
 
 CHECKOUT is a clone of NVIDIA/cutile-python or NVIDIA/TileGym with its test requirements installed (for the latter also
-pytest-timeout); nothing of it is copied or changed. LIST names a test a line, as in
+pytest-timeout; itself it need not be installed); nothing of it is copied or changed. LIST names a test a line, as in
 `test.test_cast::test_astype[i32-f16]`: those that pass on a real GPU of that architecture. Without it every test is
 expected that does not skip itself. The table counts, for each file: expected, passed, excepted (with the reasons below
 it), failed. The exit code is 1 if an expected test fails for no known reason.
@@ -36,11 +36,17 @@ REASONS = {
 
 
 class Suite(NamedTuple):
-    """Which files of a checkout hold a suite, as patterns, and with what options and variables pytest runs them."""
+    """Which files of a checkout hold a suite, as patterns, and with what options and variables pytest runs them.
+
+    `source` is the folder of the checkout that holds the package under test, where it is not to be installed.
+    `test_timeout_s` is the time for one test, for which pytest-timeout is needed; 0 for no limit.
+    """
 
     files: tuple[str, ...]
     options: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
+    source: str = ""
+    test_timeout_s: int = 0
 
 
 SUITES = {
@@ -48,11 +54,10 @@ SUITES = {
     # Kernels for cuTile only, and no timing. Tuning would run every configuration to measure what means nothing here.
     "tilegym": Suite(
         ("tests/ops/**/test_*.py", "tests/suites/**/test_*.py"),
-        (
-            *("-k", "not test_perf and not triton and not tilecpp and not cutile-rs and not cutile_rs"),
-            *("--timeout", "120"),
-        ),
+        (*("-k", "not test_perf and not triton and not tilecpp and not cutile-rs and not cutile_rs"),),
         (("TILEGYM_DISABLE_AUTOTUNE", "1"),),
+        source="src",
+        test_timeout_s=120,
     ),
 }
 
@@ -77,11 +82,16 @@ def run_file(suite: Suite, checkout: Path, path: Path, arch: str, timeout_s: int
         command = [
             *(sys.executable, "-m", "pytest", "--cutile-sim", "--cutile-sim-arch", arch),
             *("-q", "-p", "no:cacheprovider", "--junitxml", str(report), "-o", "junit_family=xunit2"),
-            *("--rootdir", str(checkout), *suite.options, path.name),
+            *("--rootdir", str(checkout), *suite.options),
+            *(("--timeout", str(suite.test_timeout_s)) if suite.test_timeout_s else ()),
+            path.name,
         ]
         # Jobs share the processors: threads of BLAS that wait for one another there have slowed products a hundredfold.
         one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         environment = {**one_thread, **os.environ, **dict(suite.environment)}
+        if suite.source:
+            places = [str(checkout / suite.source), os.environ.get("PYTHONPATH", "")]
+            environment["PYTHONPATH"] = os.pathsep.join(filter(None, places))
         try:
             done = subprocess.run(
                 command, cwd=path.parent, env=environment, capture_output=True, text=True, timeout=timeout_s
@@ -158,9 +168,12 @@ def main() -> int:
     parser.add_argument("--arch", default="sm_90")
     parser.add_argument("--only", default="", help="only files whose name contains this")
     parser.add_argument("--timeout", type=int, default=3600, metavar="SECONDS", help="for one file of tests")
+    parser.add_argument("--test-timeout", type=int, metavar="SECONDS", help="for one test; 0 for none")
     options = parser.parse_args()
     checkout = options.checkout.resolve()
     suite = SUITES[options.suite]
+    if options.test_timeout is not None:
+        suite = suite._replace(test_timeout_s=options.test_timeout)
     paths = sorted(path for pattern in suite.files for path in checkout.glob(pattern) if options.only in path.name)
     seconds: dict[str, float] = {}
     got: dict[str, Outcome] = {}
@@ -170,7 +183,9 @@ def main() -> int:
         found = run_file(suite, checkout, path, options.arch, options.timeout)
         seconds[file_name(checkout, path)] = time.perf_counter() - start
         got.update(found)
-        print(f"{path.name}: {len(found)} tests in {time.perf_counter() - start:.0f} s", file=sys.stderr)
+        counts = Counter(outcome.status for outcome in found.values())
+        words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+        print(f"{path.name}: {words} in {seconds[file_name(checkout, path)]:.0f} s", file=sys.stderr)
 
     with ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(one, paths))
