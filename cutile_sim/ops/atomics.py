@@ -140,6 +140,19 @@ def _launch_order(cx: Context, array: np.ndarray) -> np.ndarray:
     return np.broadcast_to(array, cx.group.shape + array.shape[3:])
 
 
+def _taken(array: np.ndarray, lanes: np.ndarray | None) -> np.ndarray:
+    """The chosen lanes, or all of them, in a row."""
+    return array.flatten() if lanes is None else array[lanes]
+
+
+def _put(array: np.ndarray, lanes: np.ndarray | None, values: np.ndarray) -> None:
+    """Write a row of values to the chosen lanes, or to all of them."""
+    if lanes is None:
+        array[...] = values.reshape(array.shape)
+    else:
+        array[lanes] = values
+
+
 @implements("atomic_rmw_tko", ignores=ORDER)
 def atomic_rmw_tko(
     pointers: np.ndarray | Places,
@@ -166,17 +179,13 @@ def atomic_rmw_tko(
     old = np.zeros(addresses.shape, element.carrier)
     for allocation, chosen, items in list(parts(cx.space, addresses, lanes, element, "atomic update")):
         check_written(allocation, items, element, addresses.shape, chosen)
-        values = stored.flatten() if chosen is None else stored[chosen]
+        values = _taken(stored, chosen)
         with cx.space.lock:
             before = apply(allocation, items.ravel(), values, mode, element, used_results[0])
         cx.counts.bytes_loaded += items.size * element.size_bytes
         cx.counts.bytes_stored += items.size * element.size_bytes
         if before is not None:
-            value = to_carrier(before, element)
-            if chosen is None:
-                old[...] = value.reshape(old.shape)
-            else:
-                old[chosen] = value
+            _put(old, chosen, to_carrier(before, element))
     return old, None
 
 
@@ -200,8 +209,8 @@ def atomic_cas_tko(
     """Write `val` where memory holds exactly the bits of `cmp`; yields the old values, `cmp` on masked lanes."""
     element = pointee(operand_types["pointers"])
     addresses = spread(pointers, cx.group.shape + pointers.shape[3:])
-    expected = np.array(_launch_order(cx, to_storage(cmp, element)))
-    desired = np.array(_launch_order(cx, to_storage(val, element)))
+    expected = _launch_order(cx, to_storage(cmp, element))
+    desired = _launch_order(cx, to_storage(val, element))
     lanes = None if mask is None or mask.all() else _launch_order(cx, mask)
     if cx.observer is not None:
         cx.observer.updating(addresses, lanes, element, desired, cx)
@@ -210,15 +219,11 @@ def atomic_cas_tko(
     for allocation, chosen, items in list(parts(cx.space, addresses, lanes, element, "atomic compare-and-swap")):
         check_written(allocation, items, element, addresses.shape, chosen)
         bits = allocation.typed(element.storage).view(kind)
-        want = (expected.ravel() if chosen is None else expected[chosen]).view(kind)
-        new = (desired.ravel() if chosen is None else desired[chosen]).view(kind)
+        want = _taken(expected, chosen).view(kind)
+        new = _taken(desired, chosen).view(kind)
         before = _in_turn(bits, items.ravel(), partial(_swap, bits, want, new)).view(element.storage)
         cx.counts.bytes_loaded += items.size * element.size_bytes
-        value = to_carrier(before, element)
-        if chosen is None:
-            old[...] = value.reshape(old.shape)
-        else:
-            old[chosen] = value
+        _put(old, chosen, to_carrier(before, element))
     return old, None
 
 
@@ -242,7 +247,7 @@ def atomic_red_view_tko(
         cx.observer.updating(place, None, element, stored, cx)
     for allocation, chosen, items in parts(cx.space, lanes.addresses, lanes.valid, element, "atomic update"):
         check_written(allocation, items, element, lanes.addresses.shape, chosen)
-        values = stored.flatten() if chosen is None else stored[chosen]
+        values = _taken(stored, chosen)
         with cx.space.lock:
             apply(allocation, items.ravel(), values, mode, element, wants_old=False)
         cx.counts.bytes_loaded += items.size * element.size_bytes

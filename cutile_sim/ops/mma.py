@@ -16,6 +16,11 @@ from cutile_sim.tileir.types import TileType, element_of
 
 # Up to here every integer is a float32, and a float64.
 _EXACT_IN_FLOAT32 = 1 << 24
+_LONG_F16_SUM = 64
+"""Products of f16 over more elements than these, which merged turns of a loop make, sum in float64. Where a sum cancels,
+programs compare it to the last bit with a product rounded once: over 512 elements float32 would be off ten times as far
+(measured). Up to here it is off no more than twice to three times as far, as the float32 sum from turn to turn is too.
+"""
 
 
 def product(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
@@ -55,15 +60,15 @@ def mmaf(
 ) -> np.ndarray:
     """Floating-point acc + lhs @ rhs.
 
-    Numerics: exact inputs; products and sums in float32 (float64 for f64, and for f16, whose users compare results
-    near zero to the last bits) in any order, rounded once to the type of `acc`. Only 8-bit floats, in tiles large
-    enough for the tensor core's own instruction, are summed as it does, in 14 bits (mma_float8.py): `fast_acc` all
-    along K, else with promotion to float32 on the way.
+    Numerics: exact inputs; products and sums in float32 (float64 for f64, and for f16 over more than 64 elements) in
+    any order, rounded once to the type of `acc`. Only 8-bit floats, in tiles large enough for the tensor core's own
+    instruction, are summed as it does, in 14 bits (mma_float8.py): `fast_acc` all along K, else with promotion to
+    float32 on the way.
     """
     element, inputs = element_of(result_type), operand_types["lhs"].element
     if inputs in (F8E4M3FN, F8E5M2) and element is F32 and mma_float8.applies(lhs, rhs):
         return (mma_float8.sum_products if fast_acc else mma_float8.sum_products_promoted)(lhs, rhs, acc)
-    if inputs is F16:
+    if inputs is F16 and lhs.shape[-1] > _LONG_F16_SUM:
         lhs, rhs = lhs.astype(np.float64), rhs.astype(np.float64)
     total = add_to(product(lhs, rhs), acc)
     if element.is_narrow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -100,6 +101,14 @@ def test_a_float16_accumulator_is_rounded_once() -> None:
     acc += 65504
     with np.errstate(all="ignore"):
         assert multiply(lhs, rhs, acc, F16, F16).item() == np.inf
+
+
+def test_a_long_sum_of_float16_is_the_exact_one_rounded_once() -> None:
+    rng = np.random.default_rng(6)
+    lhs, rhs = (rng.standard_normal(s).astype(np.float16).astype(np.float32) for s in ((8, 512), (512, 8)))
+    got = multiply(lhs[None, None, None], rhs[None, None, None], np.zeros((1, 1, 1, 8, 8), np.float32), F16, F32)
+    for i, j in itertools.product(range(8), range(8)):
+        assert got[0, 0, 0, i, j] == np.float32(math.fsum(lhs[i].astype(np.float64) * rhs[:, j].astype(np.float64)))
 
 
 @pytest.mark.parametrize(("left", "right"), [*itertools.product([SIGNED, UNSIGNED], repeat=2)])
