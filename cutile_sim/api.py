@@ -64,6 +64,11 @@ def _check_positive(option: str, number: float | None) -> None:
         raise UsageError(f"{option} must be more than 0, not {number!r}")
 
 
+def _check_count(option: str, number: Any) -> None:
+    if not isinstance(number, (int, np.integer)) or number < 1:
+        raise UsageError(f"{option} must be a whole number from 1 on, not {number!r}")
+
+
 def _plain_numbers(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[str]]:
     """Arguments with NumPy scalars as Python numbers, and a warning for each: `ct.launch` takes none but float64."""
     if not any(isinstance(a, np.generic) for a in args):
@@ -144,10 +149,12 @@ def simulate(
     _check_positive("step_limit", step_limit)
     _check_positive("time_limit", time_limit)
     _check_positive("batch_blocks", batch_blocks)
-    _check_positive("workers", workers)
+    _check_count("workers", workers)
     tracer = current_tracer()
     if executor is not None and (observer is not None or sanitize or progress is not None or tracer is not None):
         raise UsageError("a launch on an executor cannot be watched: leave out observer, sanitize, progress and traces")
+    if executor is None and workers > 1 and (observer is not None or sanitize):
+        raise UsageError("a launch that is watched runs on one thread: leave out workers, or observer and sanitize")
     args, warnings = _plain_numbers(args)
     sanitizer = _sanitizer(sanitize, observer)
     observer = sanitizer or observer
@@ -190,7 +197,7 @@ def simulate(
                     fill=fill,
                     limits=limits,
                     batch_blocks=batch_blocks,
-                    workers=int(workers),
+                    workers=1 if watcher is not None else int(workers),
                     progress=progress,
                     observer=watcher,
                 )

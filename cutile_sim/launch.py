@@ -159,10 +159,10 @@ def launch(
     workers: int = 1,
     box: Box | None = None,
 ) -> LaunchResult:
-    """Run a program over a grid, or a box of it. With an observer, the program must have been made `watched`.
+    """Run a program over a grid, or a box of it. With an observer, the program must have been made `watched`, and there
+    is one worker.
 
-    More `workers` than one take effect where blocks may run in any order and nobody watches; else a warning says why
-    they do not.
+    More `workers` take effect where blocks may run in any order; else a warning says why they do not.
 
     Raises KernelError subclasses for what the kernel does wrong; `printed` of the error holds what it had printed.
     """
@@ -189,12 +189,10 @@ def launch(
     plan = program.plan if observer is None else program.watched
     assert plan is not None
     warnings = [str(overlap) for overlap in overlaps]
-    if workers > 1:
-        if observer is not None:
-            workers = 1
-        elif program.order is not None:
-            warnings.append(f"workers={workers} has no effect: {program.order.reason} ({_line(program.order.op)})")
-            workers = 1
+    assert observer is None or workers == 1
+    if workers > 1 and program.order is not None:
+        warnings.append(f"workers={workers} has no effect: {program.order.reason} ({_line(program.order.op)})")
+        workers = 1
     first = Context(space, grid, fill, observer=observer, arrays=arrays, overlaps=tuple(overlaps))
     for name, data in program.globals.items():
         first.globals[name] = space.place(data, f"global {name}")

@@ -27,6 +27,13 @@ SHOW_PROGRESS_AFTER_SECONDS = 1.0
 
 @click.command()
 @launch_options
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="How many threads share the blocks; the result does not depend on it.",
+)
 @click.option("--save", "save_path", metavar="OUT.npz", help="Save the arrays that were written.")
 @click.option(
     "--expect", "expected", multiple=True, metavar="NAME=SPEC", help="Compare an array; exit 1 if it differs."
@@ -41,6 +48,7 @@ SHOW_PROGRESS_AFTER_SECONDS = 1.0
 @json_option
 def run(
     launching: Launching,
+    workers: int,
     save_path: str | None,
     expected: tuple[str, ...],
     rtol: float,
@@ -75,6 +83,8 @@ def run(
         expect_writable(save_path)
     kernel, arguments, grid = launching.target, launching.arguments, launching.grid
     arrays = {name: host_array(name, value) for name, value in named_arrays(arguments.values).items()}
+    if sanitize and workers > 1:
+        raise UsageError("--sanitize watches the launch, which then runs on one thread: leave out --workers")
     wanted = _expectations(expected, arrays, launching.seed)
     needing = (checks, sarif_path, baseline, write_baseline)
     options = _sanitize_options(sanitize, arrays, checks, uninitialised, outputs, needing)
@@ -85,6 +95,7 @@ def run(
         result = simulate(
             *launching.call,
             **launching.keywords,
+            workers=workers,
             echo=not as_json,
             progress=progress.update,
             sanitize=options if options is not None else False,

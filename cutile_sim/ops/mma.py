@@ -17,9 +17,9 @@ from cutile_sim.tileir.types import TileType, element_of
 # Up to here every integer is a float32, and a float64.
 _EXACT_IN_FLOAT32 = 1 << 24
 _LONG_F16_SUM = 64
-"""Products of f16 over more elements than these, which merged turns of a loop make, sum in float64. Where a sum cancels,
-programs compare it to the last bit with a product rounded once: over 512 elements float32 would be off ten times as far
-(measured). Up to here it is off no more than twice to three times as far, as the float32 sum from turn to turn is too.
+"""Products of f16 over more elements than these, which merged turns of a loop make, sum in float64. Programs compare
+them to the last bit, where sums cancel, with a product rounded once: over 512 elements float32 would be off ten times
+as far (measured). Up to here it is off two to three times as far, as the float32 sum from turn to turn is too.
 """
 
 

@@ -18,6 +18,7 @@ from cutile_sim.standin.imports import after_import, disable_stand_ins, enable_s
 from cutile_sim.standin.rebind import Rebinder
 
 VARIABLE, ARCH_VARIABLE = "CUTILE_SIM", "CUTILE_SIM_ARCH"
+WORKERS_VARIABLE = "CUTILE_SIM_WORKERS"
 ACTIVE_VARIABLE = "CUTILE_SIM_ACTIVE"
 FORCE = "force"
 
@@ -38,8 +39,10 @@ def install(arch: str | None = None, *, force: bool = False) -> None:
         force: Also where a real GPU is present.
 
     Raises:
-        UsageError: There is no stand-in for that architecture, or a real GPU is present and `force` is false.
+        UsageError: There is no stand-in for that architecture, a real GPU is present and `force` is false, or
+            CUTILE_SIM_WORKERS makes no sense.
     """
+    workers()
     with _lock:
         gpu = gpu_of(arch) if arch is not None else _gpus[-1] if _gpus else gpu_of(DEFAULT_ARCH)
         if not _gpus:
@@ -100,6 +103,17 @@ def current_gpu() -> Gpu:
     return _gpus[-1]
 
 
+def workers() -> int:
+    """How many threads share the blocks of a launch: what CUTILE_SIM_WORKERS says, one without it.
+
+    Raises UsageError where it says no number.
+    """
+    text = os.environ.get(WORKERS_VARIABLE) or "1"
+    if not (text.isascii() and text.isdecimal() and int(text)):
+        raise UsageError(f"{WORKERS_VARIABLE} is {text!r}: write how many threads share a launch, such as 2")
+    return int(text)
+
+
 def is_installed() -> bool:
     """Whether launches are simulated."""
     return bool(_gpus)
@@ -138,7 +152,7 @@ def _stand_in_for_cutile(cutile: ModuleType) -> None:
             return original(*args, **kwargs)
         launches.warn_once(f"launches are simulated on the CPU ({current_gpu().arch})")
         try:
-            launches.launch(current_gpu().arch, args, kwargs)
+            launches.launch(current_gpu().arch, args, kwargs, workers())
         except Exception as error:
             # What matters is the line of the launch, and that of the kernel, which the text names.
             raise error.with_traceback(outside(error.__traceback__))  # noqa: B904 - the same error

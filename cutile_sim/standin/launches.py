@@ -43,7 +43,7 @@ def watched_by(observers: Callable[[], AbstractContextManager[Observer]]) -> Ite
         _watch.remove(observers)
 
 
-def launch(arch: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def launch(arch: str, args: tuple[Any, ...], kwargs: dict[str, Any], workers: int = 1) -> None:
     """Simulate `ct.launch(*args, **kwargs)` on a GPU of an architecture. Arrays are written in place.
 
     Wrong arguments raise what the original raises, in its order and words: TypeError, ValueError, OverflowError, and
@@ -55,7 +55,7 @@ def launch(arch: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             raise RuntimeError(f"Unexpected keyword argument {keyword}")
         if not isinstance(value, bool):
             raise UsageTypeError(f"expected argument {keyword} to have type bool")
-    run(kernel, grid, kernel_args, arch)
+    run(kernel, grid, kernel_args, arch, workers=workers)
 
 
 def run(
@@ -64,8 +64,10 @@ def run(
     kernel_args: tuple[Any, ...],
     arch: str,
     time_limit_s: float | None = None,
+    workers: int = 1,
 ) -> None:
-    """Compile a kernel for its arguments and run it over a grid. Printed text goes to standard output.
+    """Compile a kernel for its arguments and run it over a grid. Printed text goes to standard output. A launch that
+    is watched runs on one thread.
 
     Raises what the front-end raises for the kernel and its arguments, RuntimeError and UsageError for a grid that the
     driver refuses, and CutileSimError for what happens while the kernel runs.
@@ -79,7 +81,15 @@ def run(
             limits = Limits(seconds=time_limit_s)
 
             def run_it(observer: Observer | None) -> LaunchResult:
-                return run_program(program, grid, params, fill=_FILL, limits=limits, observer=observer)
+                return run_program(
+                    program,
+                    grid,
+                    params,
+                    fill=_FILL,
+                    limits=limits,
+                    observer=observer,
+                    workers=1 if observer is not None else workers,
+                )
 
             with _watch[-1]() if _watch else nullcontext() as observer:
                 result = run_it(observer) if tracer is None else tracer.run(compiled.entry, run_it, observer)

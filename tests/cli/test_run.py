@@ -40,6 +40,15 @@ def spin(x):
     ct.store(x, index=(0,), tile=i)
 """
 
+TICKETS = """
+import cuda.tile as ct
+
+
+@ct.kernel
+def tickets(x):
+    ct.store(x, index=(1 + ct.bid(0),), tile=ct.reshape(ct.atomic_add(x, 0, 1), (1,)))
+"""
+
 
 def test_inputs_and_check_of_the_file(program: Program, add_file: Path) -> None:
     result = program("run", add_file)
@@ -173,3 +182,27 @@ def test_what_the_file_prints_stays_out_of_the_json(program: Program, add_file: 
     result = program("run", add_file, "--json")
     assert json.loads(result.stdout)["check"] == {"ok": True, "problem": None}
     assert "checking" in program("run", add_file).stdout
+
+
+def test_workers_share_the_blocks(program: Program, add_file: Path) -> None:
+    one, two = (json.loads(program("run", add_file, "--json", "--workers", n).stdout) for n in (1, 2))
+    assert two["check"]["ok"] and two["warnings"] == []
+    assert {**one, "seconds": 0} == {**two, "seconds": 0}
+
+
+def test_workers_without_effect_say_why(program: Program, kernel_file: Callable[..., Path]) -> None:
+    result = program("run", kernel_file(TICKETS), "--grid", "2", "--arg", "x=zeros:i32[3]", "--workers", "2")
+    assert result.exit_code == 0, result.output
+    assert "warning: workers=2 has no effect: " in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--workers", "0"), "0 is not in the range x>=1"),
+        (("--workers", "two"), "'two' is not a valid integer"),
+        (("--workers", "2", "--sanitize"), "--sanitize watches the launch, which then runs on one thread"),
+    ],
+)
+def test_wrong_workers(refused: Callable[..., str], add_file: Path, words: tuple[str, ...], message: str) -> None:
+    assert message in refused("run", add_file, *words)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cutile_sim import KernelError, OutOfBoundsError
+from cutile_sim import KernelError, OutOfBoundsError, UsageError
+from cutile_sim.engine.observer import Observer
 from cutile_sim.standin import launches
 
 ct = pytest.importorskip("cuda.tile")
@@ -177,3 +179,40 @@ def test_hints_and_targets(device_array: Any) -> None:
     x = device_array(range(8))
     ct.launch(0, (1,), double.replace_hints(occupancy=4), (x,))
     assert x.__cutile_sim_device_array__.tolist() == [0, 2, 4, 6, 8, 10, 12, 14]
+
+
+def test_the_environment_gives_workers(kernels: Any, device_array: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[int] = []
+    real = launches.run_program
+
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        counts.append(kwargs["workers"])
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(launches, "run_program", noting)
+    x, y = device_array(range(32)), device_array(np.zeros(32))
+    for text in ("", "1", "3"):
+        monkeypatch.setenv("CUTILE_SIM_WORKERS", text)
+        ct.launch(0, (2,), kernels.increment, (x, y, 16))
+    assert counts == [1, 1, 3]
+    assert y.__cutile_sim_device_array__.tolist() == list(range(1, 33))
+
+
+def test_a_launch_that_is_watched_runs_on_one_thread(
+    kernels: Any, device_array: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUTILE_SIM_WORKERS", "2")
+    x, y = device_array(range(32)), device_array(np.zeros(32))
+    with launches.watched_by(lambda: nullcontext(Observer())):
+        ct.launch(0, (2,), kernels.increment, (x, y, 16))
+    assert y.__cutile_sim_device_array__.tolist() == list(range(1, 33))
+
+
+@pytest.mark.parametrize("text", ["two", "0", "-1", "1.5", "²"])
+def test_workers_that_are_no_number(
+    kernels: Any, device_array: Any, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv("CUTILE_SIM_WORKERS", text)
+    x = device_array(range(32))
+    with pytest.raises(UsageError, match=f"CUTILE_SIM_WORKERS is '{text}': write how many threads"):
+        ct.launch(0, (2,), kernels.increment, (x, x, 16))

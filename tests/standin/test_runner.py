@@ -103,6 +103,12 @@ def test_a_wrong_variable_is_reported_and_ignored(python: Any) -> None:
     assert "CUTILE_SIM has no effect: there is no stand-in" in done.stderr
 
 
+def test_wrong_workers_end_it_before_the_script_starts(python: Any, program: str) -> None:
+    done = python("-m", "cutile_sim", "--force", "program.py", CUTILE_SIM_WORKERS="many")
+    assert done.returncode == 2 and done.stdout == ""
+    assert "CUTILE_SIM_WORKERS is 'many': write how many threads share a launch" in done.stderr
+
+
 @pytest.mark.parametrize("value", ["", "0"])
 def test_the_variable_costs_nothing_where_it_asks_for_nothing(python: Any, value: str) -> None:
     done = python("-c", "import sys; print('cutile_sim' in sys.modules)", CUTILE_SIM=value)
