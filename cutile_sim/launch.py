@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -205,6 +206,9 @@ def launch(
         in_order=program.order is not None,
         at_least=1 if workers == 1 else BATCHES_PER_WORKER * workers,
     )
+    most = observer.most_waiting if observer is not None and plan.may_wait else None
+    if most is not None and math.prod(shape) > most:
+        shape = batch_shape(grid, plan.live_bytes, most)
     try:
         with program.alone():
             if workers == 1:

@@ -20,7 +20,7 @@ from cutile_sim.cli.targets import Target
 from cutile_sim.cli.written import Comparison, compare, expect_writable, host_array, named_arrays, save, summarize
 from cutile_sim.errors import KernelError, UsageError
 from cutile_sim.launch import LaunchResult
-from cutile_sim.sanitize import CHECK_NAMES, DEFAULT_CHECKS, SanitizeOptions
+from cutile_sim.sanitize import CHECK_NAMES, DEFAULT_CHECKS, SMS_OF_H200, SanitizeOptions
 
 SHOW_PROGRESS_AFTER_SECONDS = 1.0
 
@@ -44,6 +44,12 @@ SHOW_PROGRESS_AFTER_SECONDS = 1.0
 @click.option("--checks", metavar="NAME,...", help=f"What --sanitize looks for, out of {', '.join(CHECK_NAMES)}.")
 @click.option("--uninitialised", multiple=True, metavar="NAME", help="An array whose contents mean nothing yet.")
 @click.option("--output", "outputs", multiple=True, metavar="NAME", help="An array that must be written whole.")
+@click.option(
+    "--resident-blocks",
+    type=click.IntRange(1),
+    metavar="N",
+    help=f"How many blocks the GPU surely runs at once.  [default: {SMS_OF_H200}, the SMs of an H200]",
+)
 @findings_options
 @json_option
 def run(
@@ -57,6 +63,7 @@ def run(
     checks: str | None,
     uninitialised: tuple[str, ...],
     outputs: tuple[str, ...],
+    resident_blocks: int | None,
     sarif_path: str | None,
     baseline: str | None,
     write_baseline: str | None,
@@ -86,8 +93,8 @@ def run(
     if sanitize and workers > 1:
         raise UsageError("--sanitize watches the launch, which then runs on one thread: leave out --workers")
     wanted = _expectations(expected, arrays, launching.seed)
-    needing = (checks, sarif_path, baseline, write_baseline)
-    options = _sanitize_options(sanitize, arrays, checks, uninitialised, outputs, needing)
+    needing = (checks, resident_blocks, sarif_path, baseline, write_baseline)
+    options = _sanitize_options(sanitize, arrays, checks, uninitialised, outputs, resident_blocks, needing)
     kernel.compile(arguments, launching.arch)  # so that the time below is that of the run
     progress = _Progress(math.prod(grid))
     started = time.perf_counter()
@@ -133,18 +140,22 @@ def _sanitize_options(
     checks: str | None,
     uninitialised: tuple[str, ...],
     outputs: tuple[str, ...],
-    needing: tuple[str | None, ...],
+    resident_blocks: int | None,
+    needing: tuple[Any, ...],
 ) -> SanitizeOptions | None:
     """What to look for, None for nothing. Raises UsageError for options that would have no effect."""
     if not sanitize:
         if uninitialised or outputs or any(n is not None for n in needing):
-            raise UsageError("--checks, --uninitialised, --output, --sarif and the baseline options need --sanitize")
+            raise UsageError(
+                "--checks, --uninitialised, --output, --resident-blocks, --sarif and the baseline options need "
+                "--sanitize"
+            )
         return None
     for name in (*uninitialised, *outputs):
         if name not in arrays:
             raise UsageError(f"there is no array {name!r}{nearest(name, arrays)}")
     names = DEFAULT_CHECKS if checks is None else tuple(name.strip() for name in checks.split(","))
-    return SanitizeOptions(names, uninitialised, outputs)
+    return SanitizeOptions(names, uninitialised, outputs, resident_blocks or SMS_OF_H200)
 
 
 def _stopped(error: KernelError, found: Report, as_json: bool) -> NoReturn:

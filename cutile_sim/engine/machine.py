@@ -98,11 +98,15 @@ class Machine:
                 return []
             rounds += 1
             patience = IDLE_ROUNDS if all(g.is_idle for g in waiting) else PATIENCE_TURNS
-            if rounds > patience and more:
+            if rounds > patience and more and not self._may_be_starved(waiting):
                 return waiting
             if self.cx.observer is not None and not more:
                 self.cx.observer.stalled(waiting, self.cx)
             ready, waiting = waiting, []
+
+    def _may_be_starved(self, waiting: list[Group]) -> bool:
+        """Whether an observer wants to see another turn before blocks are started beside those that wait."""
+        return self.cx.observer is not None and self.cx.observer.starved(waiting, self.cx)
 
     def _free(self, group: Group, ready: list[Group], waiting: list[Group]) -> None:
         """Unmap what an ended batch had allocated, once no group of it is left."""

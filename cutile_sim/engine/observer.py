@@ -26,7 +26,12 @@ class Observer:
 
     `place` is where lanes lie in memory: a `Window`, `Edge` or `Lanes` of `ops.locate`, `Places`, or int64 addresses.
     `mask` leaves lanes out, or is None. `cx.op` is the operation, `cx.group` the blocks.
+
+    Attributes:
+        most_waiting: How many blocks a batch may hold where blocks may wait for one another; None for no limit.
     """
+
+    most_waiting: int | None = None
 
     def started(self, plan: Plan, cx: Context) -> None:
         """A launch begins: memory is in place, nothing has run yet."""
@@ -60,6 +65,12 @@ class Observer:
     def stalled(self, waiting: list[Group], cx: Context) -> None:
         """Only groups that may wait for other blocks are left, and no batch is still to be started."""
 
+    def starved(self, waiting: list[Group], cx: Context) -> bool:
+        """Only groups that may wait for other blocks are left, and the next batch is about to be started beside them:
+        on a GPU that has no room for more blocks none would be. True asks for another turn of theirs first.
+        """
+        return False
+
     def finished(self, cx: Context) -> None:
         """All blocks have ended."""
 
@@ -69,6 +80,8 @@ class Observers(Observer):
 
     def __init__(self, *observers: Observer) -> None:
         self.observers = observers
+        limits = [o.most_waiting for o in observers if o.most_waiting is not None]
+        self.most_waiting = min(limits, default=None)
 
     def started(self, plan: Plan, cx: Context) -> None:
         for observer in self.observers:
@@ -107,6 +120,10 @@ class Observers(Observer):
     def stalled(self, waiting: list[Group], cx: Context) -> None:
         for observer in self.observers:
             observer.stalled(waiting, cx)
+
+    def starved(self, waiting: list[Group], cx: Context) -> bool:
+        answers = [observer.starved(waiting, cx) for observer in self.observers]
+        return any(answers)
 
     def finished(self, cx: Context) -> None:
         for observer in self.observers:

@@ -55,6 +55,11 @@ class Plan:
     live_bytes: Mapping[int, int]
     shadow: int
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether a block may wait for another one."""
+        return any(isinstance(i, Jump) and i.may_wait for i in self.code)
+
 
 def make_plan(function: Function, *, observed: bool = False) -> Plan:
     """Lay out a function: as fast as possible, or so that an observer sees every operation.

@@ -9,8 +9,17 @@ Every check is a module of its own; `CHECKS` names them. What the findings mean 
 
 from __future__ import annotations
 
-from cutile_sim.sanitize.options import CHECK_NAMES, DEFAULT_CHECKS, SanitizeOptions
+from cutile_sim.sanitize.options import CHECK_NAMES, DEFAULT_CHECKS, SMS_OF_H200, SanitizeOptions
 from cutile_sim.sanitize.sanitizer import CHECKS, Sanitizer, finding_of_error
 from cutile_sim.sanitize.session import Session
 
-__all__ = ["CHECKS", "CHECK_NAMES", "DEFAULT_CHECKS", "SanitizeOptions", "Sanitizer", "Session", "finding_of_error"]
+__all__ = [
+    "CHECKS",
+    "CHECK_NAMES",
+    "DEFAULT_CHECKS",
+    "SMS_OF_H200",
+    "SanitizeOptions",
+    "Sanitizer",
+    "Session",
+    "finding_of_error",
+]

@@ -1,4 +1,4 @@
-"""Waits that no other block can end."""
+"""Waits that no other block can end, or only one that may never start."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from cutile_sim.engine.group import Group
 from cutile_sim.errors import BudgetExceededError
 from cutile_sim.sanitize.watch import Check, Watch
 
+BLOCKS_PER_SM = 32
+"""More blocks than that fit on no SM."""
+
 
 class Hangs(Check):
-    """CTS801: all blocks that are left turn in loops that change nothing, neither in memory nor for the next turn."""
+    """CTS801: all blocks that are left turn in loops that change nothing, neither in memory nor for the next turn.
+    CTS803: so many blocks do that more would have to start for them to end.
+    """
 
     name = "hangs"
 
@@ -21,6 +26,11 @@ class Hangs(Check):
         self.rounds = 0
         self.look_at = 2
         self.before: tuple[int, int] | None = None
+        sms = watch.options.resident_blocks
+        self.room = [sms, sms * BLOCKS_PER_SM]
+        self.starving: tuple[int, int] | None = None
+        self.doubts = 0
+        self.looks = 0
 
     def stalled(self, waiting: list[Group], cx: Context) -> None:
         """Raises BudgetExceededError where the round before this one has changed nothing at all.
@@ -37,6 +47,36 @@ class Hangs(Check):
         if self.rounds >= self.look_at:
             self.before = state
             self.look_at = max(self.look_at, self.rounds) * 2 if self.rounds > 8 else self.look_at
+
+    def starved(self, waiting: list[Group], cx: Context) -> bool:
+        """Report blocks that fill the GPU and wait: one more of their turns has changed nothing at all."""
+        count = sum(g.size for g in waiting)
+        if not self.room or count < self.room[0] or not all(g.is_idle for g in waiting):
+            return False
+        if self.starving is None:
+            self.looks += 1
+            if self.looks < 1 << self.doubts:
+                return False
+            self.starving = count, _digest(cx)
+            return True
+        if self.starving == (count, _digest(cx)):
+            self._report_starving(waiting, count)
+        else:  # they were at work: look the less often
+            self.doubts += 1
+        self.starving = None
+        return False
+
+    def _report_starving(self, waiting: list[Group], count: int) -> None:
+        first = min(waiting, key=lambda g: int(g.linear_ids(self.watch.cx.grid).min()))
+        at_most, *self.room = self.room
+        self.watch.report(
+            "CTS803",
+            "warning" if self.room else "error",
+            f"{count:,} blocks wait here for blocks that come later in launch order: a GPU that runs no more than "
+            f"{at_most:,} blocks at once starts those only when earlier ones have ended, and waits for ever",
+            self.watch.loop_at(first.pc),
+            block=self.watch.block_of_number(int(first.linear_ids(self.watch.cx.grid).min())),
+        )
 
     def _give_up(self, waiting: list[Group], cx: Context) -> None:
         first = min(waiting, key=lambda g: int(g.linear_ids(cx.grid).min()))

@@ -58,6 +58,7 @@ class Sanitizer(Observer):
 
     def __init__(self, options: SanitizeOptions | None = None) -> None:
         self.options = options or SanitizeOptions()
+        self.most_waiting = self.options.resident_blocks if Hangs.name in self.options.checks else None
         self.watch: Watch | None = None
         self._checks: list[Any] = []
         self._before: dict[Op, tuple[Handler, ...]] = {}
@@ -88,6 +89,7 @@ class Sanitizer(Observer):
         self._updating = tuple(getattr(c, "updating", None) or c.storing for c in checks if hasattr(c, "storing"))
         self._finished = _having(checks, "finished")
         self._stalled = _having(checks, "stalled")
+        self._starved = _having(checks, "starved")
 
     def before(self, op: Op, slots: list[Any], cx: Context) -> None:
         for handler in self._before[op]:
@@ -122,6 +124,10 @@ class Sanitizer(Observer):
     def stalled(self, waiting: list[Group], cx: Context) -> None:
         for handler in self._stalled:
             handler(waiting, cx)
+
+    def starved(self, waiting: list[Group], cx: Context) -> bool:
+        answers = [handler(waiting, cx) for handler in self._starved]
+        return any(answers)
 
     def finished(self, cx: Context) -> None:
         for handler in self._finished:

@@ -21,6 +21,7 @@ from ir_passes.edges import edges_of
 from ir_passes.memory_roots import Access, roots_of
 
 BATCH_AXES = 3
+RANK: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}
 Handler = Callable[[Op, list[Any], Context], None]
 
 
@@ -90,13 +91,14 @@ class Watch:
         count: int = 1,
         details: dict[str, Any] | None = None,
     ) -> None:
-        """Note a finding: the first of each id, line and array is kept, the others are counted."""
+        """Note a finding: of each id, line and array the first of the most severe is kept, the others are counted."""
         location = users_line(op.location) if op is not None else None
         key = (id, location or op, array)
         known = self._findings.get(key)
-        if known is not None:
+        if known is not None and RANK[known.severity] <= RANK[severity]:
             self._findings[key] = replace(known, count=known.count + count)
             return
+        count += 0 if known is None else known.count
         places = tuple((word, spot) for word, place in related if (spot := users_line(place)) is not None)
         at = tuple(int(i) for i in lane) or None
         self._findings[key] = Finding(
@@ -109,11 +111,10 @@ class Watch:
 
     def findings(self) -> tuple[Finding, ...]:
         """All findings: errors first, then by line."""
-        rank = {"error": 0, "warning": 1, "note": 2}
 
         def key(finding: Finding) -> tuple[Any, ...]:
             at = finding.location
-            return rank[finding.severity], (at.file, at.line, at.column) if at else ("", 0, 0), finding.id
+            return RANK[finding.severity], (at.file, at.line, at.column) if at else ("", 0, 0), finding.id
 
         return tuple(sorted(self._findings.values(), key=key))
 

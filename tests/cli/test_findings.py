@@ -50,6 +50,27 @@ def test_plain_run_does_not_look(program: Program, kernels: Path) -> None:
     assert program("run", f"{kernels}::mean", *MEAN).exit_code == 0
 
 
+BARRIER = """
+import cuda.tile as ct
+
+
+@ct.kernel
+def barrier(count):
+    ct.atomic_add(count, 0, 1)
+    while ct.atomic_add(count, 0, 0) < ct.num_blocks(0):
+        pass
+"""
+
+
+def test_blocks_that_a_gpu_has_room_for(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "barrier.py"
+    path.write_text(BARRIER)
+    words: tuple[Any, ...] = ("run", path, "--grid", "20", "--arg", "count=zeros:i32[1]", "--sanitize")
+    assert program(*words).exit_code == 0
+    result = program(*words, "--resident-blocks", "8")
+    assert result.exit_code == 1 and "[CTS803]" in result.output and f"{path}:8:5" in result.output
+
+
 def test_json_and_sarif(program: Program, kernels: Path, tmp_path: Path) -> None:
     log = tmp_path / "log.sarif"
     result = program("run", f"{kernels}::mean", *MEAN, "--sanitize", "--json", "--sarif", log)
@@ -78,6 +99,7 @@ def test_options(program: Program, kernels: Path) -> None:
     assert program("run", f"{kernels}::mean", *MEAN, "--sanitize", "--checks", "races, bounds").exit_code == 0
     for words, message in (
         (("--checks", "races"), "need --sanitize"),
+        (("--resident-blocks", "4"), "need --sanitize"),
         (("--sanitize", "--checks", "speed"), "there is no check 'speed'"),
         (("--sanitize", "--output", "z"), "there is no array 'z'"),
         (("--sanitize", "--sarif", "none/there/log.sarif"), "cannot write"),

@@ -16,7 +16,19 @@ ct = pytest.importorskip("cuda.tile")
 pytestmark = pytest.mark.cutile
 
 
-EVENTS = {"started", "before", "after", "moved", "branched", "loaded", "storing", "updating", "finished", "stalled"}
+EVENTS = {
+    "started",
+    "before",
+    "after",
+    "moved",
+    "branched",
+    "loaded",
+    "storing",
+    "updating",
+    "finished",
+    "stalled",
+    "starved",
+}
 
 
 class Diary(Observer):
@@ -91,6 +103,38 @@ def test_updates_count_as_stores() -> None:
     writes = Writes()
     simulate(stores_and_adds, 1, np.ones(16, np.float32), np.zeros(1, np.float32), observer=writes)
     assert writes.lanes == 17
+
+
+@ct.kernel
+def waits_for_the_last(flags):
+    b, n = ct.bid(0), ct.num_blocks(0)
+    if b + 1 < n:
+        while ct.atomic_add(flags, n - 1, 0) == 0:
+            pass
+    ct.atomic_xchg(flags, b, 1)
+
+
+class Patient(Observer):
+    """Sees how many blocks wait, each time before more are started."""
+
+    most_waiting = 3
+
+    def __init__(self, turns: int) -> None:
+        self.turns = turns
+        self.waiting: list[int] = []
+
+    def starved(self, waiting: list[Any], cx: Any) -> bool:
+        self.waiting.append(sum(g.size for g in waiting))
+        return self.waiting.count(self.waiting[-1]) < self.turns
+
+
+@pytest.mark.parametrize("turns", [1, 3])
+def test_is_told_before_blocks_are_started_beside_those_that_wait(turns: int) -> None:
+    one, other = Patient(turns), Patient(1)
+    flags = np.zeros(10, np.int32)
+    simulate(waits_for_the_last, 10, flags, observer=Observers(one, other))
+    assert one.waiting == other.waiting == [n for n in (3, 6, 9) for _ in range(turns)]
+    assert flags.all()
 
 
 class Tolerant(Observer):

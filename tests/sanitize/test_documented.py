@@ -26,6 +26,7 @@ PATTERNS = {
     "32-bit offset overflow": "offset_of_32_bits",
     "cast out of range": "cast",
     "unwritten output": "half_the_rows",
+    "unfair spin wait": "wait_for_the_next",
     "missing acquire": "hand_off_relaxed",
 }
 """Mistakes that people really make, and the planted bug that is one."""

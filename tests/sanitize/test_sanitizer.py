@@ -50,6 +50,8 @@ def test_options() -> None:
     assert [f.id for f in caught.value.findings] == ["CTS101"]
     with pytest.raises(UsageError, match="no check 'speed'"):
         SanitizeOptions(checks=("speed",))
+    with pytest.raises(UsageError, match="resident_blocks must be at least 1"):
+        SanitizeOptions(resident_blocks=0)
     with pytest.raises(UsageError, match="one observer"):
         simulate(past_the_end, 1, floats(24), floats(32), sanitize=True, observer=Observer())
 
