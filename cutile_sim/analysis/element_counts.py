@@ -58,6 +58,7 @@ def touches(
     bins: Sequence[int] | None = None,
     between: tuple[int, int] | None = None,
     blocks: Sequence[Any] = (),
+    lines: Sequence[Any] = (),
 ) -> Touches:
     """How often each element of an array was loaded, stored and updated by an atomic operation.
 
@@ -73,6 +74,7 @@ def touches(
         bins: About how many cells to make along each axis of the region, each of whole elements; None for one each.
         between: Only records with numbers from the first up to but without the second.
         blocks: Only these, as `TraceOptions.blocks`.
+        lines: Only operations of these lines, as `TraceOptions.lines`.
 
     Raises:
         UsageError: There is no such array, region or block; or so many cells that bins are needed.
@@ -81,7 +83,7 @@ def touches(
     if space_bytes(cells) > MAX_BYTES:
         raise UsageError(f"array {array} has {cells.elements:,} elements there: ask for a smaller region, or for bins")
     sums = {kind: Sums(cells) for kind in ACCESS_KINDS}
-    for kind, found in _found(launch, array, ACCESS_KINDS, between, blocks):
+    for kind, found in _found(launch, array, ACCESS_KINDS, between, blocks, lines):
         sums[kind].add(found)
     loads, stores, updates = (sums[kind].result() for kind in ACCESS_KINDS)
     return Touches(array, cells.region, tuple(cells.edges), loads, stores, updates)
@@ -114,12 +116,13 @@ def coverage(
     bins: Sequence[int] | None = None,
     between: tuple[int, int] | None = None,
     blocks: Sequence[Any] = (),
+    kinds: Sequence[str] = ("store", "atomic"),
 ) -> Coverage:
     """Which elements of an array were never written, and which were stored by several blocks.
 
     The cost follows the number of elements in the region, and of records once for every 4 million elements.
 
-    Args, Raises: as `touches`.
+    Args, Raises: as `touches`; `kinds` are those that count, ("load",) for what was read.
     """
     cells = Cells(launch.array(array), region, bins)
     unwritten, several = np.zeros(cells.shape, np.int64), np.zeros(cells.shape, np.int64)
@@ -130,9 +133,9 @@ def coverage(
     for slab in _slabs(cells.region):
         one = Cells(cells.array, slab)
         stores, writes = Writers(one), Writers(one)
-        for kind, found in _found(launch, array, ("store", "atomic"), between, blocks):
+        for kind, found in _found(launch, array, kinds, between, blocks):
             writes.add(found)
-            if kind == "store":
+            if kind != "atomic":
                 stores.add(found)
         _add_binned(unwritten, ~writes.result()[0], slab, cells)
         _add_binned(several, stores.result()[1], slab, cells)
@@ -165,10 +168,11 @@ def _found(
     kinds: Sequence[str],
     between: tuple[int, int] | None,
     blocks: Sequence[Any],
+    lines: Sequence[Any] = (),
 ) -> Iterator[tuple[str, Footprint | Scattered]]:
     selector = Selector(launch, blocks)
     number = launch.array(array).number
-    for record in launch.records(kinds=kinds, names=(array,), between=between):
+    for record in launch.records(kinds=kinds, names=(array,), between=between, lines=lines):
         selection = selector.of(record.group)
         for access in record.accesses:
             if access.array.number == number:

@@ -222,6 +222,13 @@ class LaunchTrace:
             return found
 
     @cached_property
+    def record_ops(self) -> np.ndarray:
+        """Of each record, in time order, the number of its operation (int32 [records])."""
+        dtype = TABLES["records"]
+        tables = [self.trace.read_table(member(self.number, n, "records"), dtype) for n in range(self.chunk_count)]
+        return np.concatenate([t["op"] for t in tables]) if tables else np.zeros(0, np.int32)
+
+    @cached_property
     def element_names(self) -> tuple[str, ...]:
         """Element types of recorded tiles, by their number in the file."""
         with self.trace.damage():
@@ -269,6 +276,15 @@ class LaunchTrace:
         data = self.trace.read(place)
         with self.trace.damage():
             return np.frombuffer(data, array.dtype).reshape(array.shape)
+
+    def has_contents(self, name: str, when: str = "after") -> bool:
+        """Whether an array's contents were recorded. Raises UsageError where there is no such array."""
+        return self.trace.has(contents_member(self.number, self.array(name).number, when))
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The tables of the records, part by part, for those who look at many at once."""
+        for index in range(self.chunk_count):
+            yield self._chunk(index)
 
     def records(
         self,

@@ -157,6 +157,17 @@ def test_in_bins_of_a_region_between_records_of_some_blocks(case: Any, data: Any
         assert edges[0] == first and edges[-1] == (end if len(edges) > 1 else first)
 
 
+@settings(max_examples=20, deadline=None)
+@given(launch(), st.sampled_from(list(NAMES)))
+def test_of_one_line(case: Any, kind: str) -> None:
+    (shape, strides), rows, item, made = case
+    got = touches(made, "a", lines=(f"k.py:{1 + list(NAMES).index(kind)}",))  # one line for each kind
+    counts = place_counts(enumerated(rows, item)[kind])
+    for name in NAMES.values():
+        want = over_elements(shape, strides, counts.__getitem__) if name == NAMES[kind] else np.zeros(shape)
+        np.testing.assert_array_equal(getattr(got, name), want)
+
+
 @settings(max_examples=60, deadline=None)
 @given(launch(), st.booleans())
 def test_who_wrote_what(case: Any, in_slabs: bool) -> None:
@@ -174,6 +185,14 @@ def test_who_wrote_what(case: Any, in_slabs: bool) -> None:
         writers.setdefault(place, set()).add(block)
     for block, place in found["store"]:
         stored.setdefault(place, set()).add(block)
+    readers: dict[int, set[Any]] = {}
+    for block, place in found["load"]:
+        readers.setdefault(place, set()).add(block)
+    read = coverage(made, "a", kinds=("load",))
+    np.testing.assert_array_equal(read.unwritten, over_elements(shape, strides, lambda place: place not in readers))
+    np.testing.assert_array_equal(
+        read.several, over_elements(shape, strides, lambda place: len(readers.get(place, ())) > 1)
+    )
     unwritten = over_elements(shape, strides, lambda place: place not in writers)
     several = over_elements(shape, strides, lambda place: len(stored.get(place, ())) > 1)
     np.testing.assert_array_equal(single.unwritten, unwritten)

@@ -54,6 +54,10 @@ def test_launches_of_a_block_each_have_their_own_records(tmp_path: Path) -> None
         assert [launch.grid[0] for launch in found.launches] == [4, 8]
         assert [blocks_of(launch) for launch in found.launches] == [4, 8]
         assert [launch.contents("x")[0] for launch in found.launches] == [2, 4]
+        for launch in found.launches:
+            assert launch.has_contents("x") and launch.has_contents("x", "before")
+            assert [launch.ops[n].kind for n in launch.record_ops] == [r.kind for r in launch.records()]
+            assert sum(len(chunk.records) for chunk in launch.chunks()) == len(launch.record_ops)
 
 
 def test_a_decorated_function(tmp_path: Path) -> None:
