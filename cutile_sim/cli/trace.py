@@ -1,23 +1,47 @@
-"""`cutile-sim trace`: run a kernel, and record what its blocks do."""
+"""`cutile-sim trace`: run a kernel, and record what its blocks do; or write a trace in another format."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 import time
+from contextlib import ExitStack
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from cutile_sim.cli.launching import Launching, launch_options
 from cutile_sim.cli.output import json_option, print_json
-from cutile_sim.errors import KernelError
-from cutile_sim.traces import LaunchTrace, load_trace, trace
+from cutile_sim.cli.written import expect_writable
+from cutile_sim.errors import KernelError, UsageError
+from cutile_sim.traces import LaunchTrace, load_trace, trace, write_perfetto, write_tvz
 from cutile_sim.traces.options import KINDS
+
+SUFFIXES = {"ctrace": ".ctrace", "tvz": ".tvz", "perfetto": ".json"}
+EXPORTS = {"tvz": write_tvz, "perfetto": write_perfetto}
+NEEDED = {"tvz": {"values": True, "contents": True}}
+"""What must be recorded for a format."""
 
 
 @click.command("trace")
 @launch_options
-@click.option("-o", "--output", "path", metavar="OUT.ctrace", help="The file to write.  [default: KERNEL.ctrace]")
+@click.option("-o", "--output", "path", metavar="OUT", help="The file to write.  [default: KERNEL.ctrace]")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(tuple(SUFFIXES)),
+    default="ctrace",
+    show_default=True,
+    help="tvz: for TileLens. perfetto: a timeline, for ui.perfetto.dev.",
+)
+@click.option(
+    "--launch",
+    "launches",
+    multiple=True,
+    type=click.IntRange(0),
+    help="Of a trace that is converted, only this launch.",
+)
 @click.option("--values", is_flag=True, help="Record the tiles that are moved, multiplied and reduced.")
 @click.option("--contents", is_flag=True, help="Record the contents of all arrays, before and after.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only operations of this kind.")
@@ -30,6 +54,8 @@ from cutile_sim.traces.options import KINDS
 def trace_(
     launching: Launching,
     path: str | None,
+    form: str,
+    launches: tuple[int, ...],
     values: bool,
     contents: bool,
     kinds: tuple[str, ...],
@@ -42,13 +68,20 @@ def trace_(
 ) -> None:
     """Run a kernel and record what each block reads, computes and writes.
 
-    Arguments and grid are those of cutile-sim run. `cutile-sim view` shows the file.
+    Arguments and grid are those of cutile-sim run. `cutile-sim view` shows the file. A FILE that is a trace is written
+    in another format.
 
     \b
     Example:
       cutile-sim trace examples/matmul.py -o run.ctrace
+      cutile-sim trace run.ctrace --format perfetto -o run.json
     """
-    to = path or f"{launching.target.name}.ctrace"
+    if launching.file.endswith(SUFFIXES["ctrace"]):
+        _convert(launching.file, path, form, launches, as_json)
+        return
+    if launches:
+        raise UsageError(f"--launch is for traces: {launching.file} is launched once")
+    to = path or launching.target.name + SUFFIXES[form]
     options: dict[str, Any] = {
         "values": values,
         "contents": contents,
@@ -60,17 +93,24 @@ def trace_(
     }
     if kinds:
         options["kinds"] = kinds
+    options |= NEEDED.get(form, {})
     launching.target.compile(launching.arguments, launching.arch)  # so that the time below is that of the run
-    started = time.perf_counter()
-    try:
-        trace(*launching.call, to=to, echo=not as_json, **(options | launching.keywords))
-    except KernelError:
-        click.echo(f"{to} holds the launch up to where it failed", err=True)
-        raise
-    seconds = time.perf_counter() - started
-    with load_trace(to) as written:
-        (launch,) = written.launches
-        fields = _fields(launch, to, seconds)
+    with ExitStack() as stack:
+        record_to = to
+        if form in EXPORTS:
+            expect_writable(to)
+            record_to = os.path.join(stack.enter_context(tempfile.TemporaryDirectory()), "run.ctrace")
+        started = time.perf_counter()
+        try:
+            trace(*launching.call, to=record_to, echo=not as_json, **(options | launching.keywords))
+        except KernelError:
+            _keep_failed(record_to, to, form)
+            raise
+        seconds = time.perf_counter() - started
+        with load_trace(record_to) as written:
+            (launch,) = written.launches
+            notes = EXPORTS[form](written, to) if form in EXPORTS else ()
+            fields = _fields(launch, to, seconds) | {"format": form, "notes": list(notes)}
     if as_json:
         print_json(fields)
         return
@@ -83,8 +123,44 @@ def trace_(
         f"{to}: {fields['records']:,} records of {launch.block_count:,} blocks,"
         f" {fields['bytes']:,} bytes, {seconds:.3g} s"
     )
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
     for finding in launch.findings:
         click.echo(f"{finding['severity']}: {finding['message']} [{finding['id']}]", err=True)
+
+
+def _keep_failed(record_to: str, to: str, form: str) -> None:
+    """Keep what was recorded of a launch that failed; the failure matters more than a file that cannot be written."""
+    try:
+        if form in EXPORTS:
+            with load_trace(record_to) as written:
+                EXPORTS[form](written, to)
+        click.echo(f"{to} holds the launch up to where it failed", err=True)
+    except UsageError as error:
+        click.echo(f"{to} was not written: {error.reason}", err=True)
+
+
+def _convert(file: str, path: str | None, form: str, launches: tuple[int, ...], as_json: bool) -> None:
+    """Write a trace that there is in another format."""
+    context = click.get_current_context()
+    usable = ("file", "path", "form", "launches", "as_json")
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name not in usable and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UsageError(f"{parameter.opts[0]} says what to run or record, but {file} is a trace already")
+    if form not in EXPORTS:
+        raise UsageError(f"{file} is a trace already: say with --format what to make of it, {' or '.join(EXPORTS)}")
+    to = path or file.removesuffix(SUFFIXES["ctrace"]) + SUFFIXES[form]
+    with load_trace(file) as trace:
+        notes = EXPORTS[form](trace, to, launches=launches)
+        count = len(launches) or len(trace.launches)
+    size = os.path.getsize(to)
+    if as_json:
+        print_json({"trace": to, "format": form, "launches": count, "bytes": size, "notes": list(notes)})
+        return
+    click.echo(f"{to}: {count:,} {'launch' if count == 1 else 'launches'}, {size:,} bytes")
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
 
 
 def _fields(launch: LaunchTrace, path: str, seconds: float) -> dict[str, Any]:

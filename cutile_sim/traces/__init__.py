@@ -13,13 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cutile_sim.traces.active import tracing
+    from cutile_sim.traces.export_perfetto import write_perfetto
+    from cutile_sim.traces.export_tvz import write_tvz
     from cutile_sim.traces.options import TraceOptions
     from cutile_sim.traces.reader import LaunchTrace, Trace, load_trace
     from cutile_sim.traces.run import trace
 
-__all__ = ["LaunchTrace", "Trace", "TraceOptions", "load_trace", "trace", "tracing"]
+__all__ = ["LaunchTrace", "Trace", "TraceOptions", "load_trace", "trace", "tracing", "write_perfetto", "write_tvz"]
 
-_HOMES = {"trace": "run", "tracing": "active", "TraceOptions": "options"}
+_HOMES = {
+    "trace": "run",
+    "tracing": "active",
+    "TraceOptions": "options",
+    "write_perfetto": "export_perfetto",
+    "write_tvz": "export_tvz",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -56,6 +56,7 @@ def _op(op: Op, parent: int, region: int, files: dict[str, int]) -> dict[str, An
         "results": [_value(v) for v in op.results],
         "arguments": [[_value(v) for v in r.arguments] for r in op.regions],
         "flops": flops_of(op),
+        "axis": op.attributes.get("dim") if op.spec.meaning.family == "reduce" else None,
         "tile": _accessed(op),
     }
 

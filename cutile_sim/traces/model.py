@@ -101,6 +101,7 @@ class OpInfo:
         results: Numbers and types of the values that it makes.
         arguments: Those of its regions' arguments.
         flops: Floating-point operations of one execution in one block.
+        axis: The dimension of its operands that a reduction or scan goes along.
         tile: Shape and element type of the tile that it moves to or from memory.
     """
 
@@ -115,6 +116,7 @@ class OpInfo:
     results: tuple[tuple[int, str], ...]
     arguments: tuple[tuple[tuple[int, str], ...], ...]
     flops: int
+    axis: int | None
     tile: tuple[tuple[int, ...], str] | None
 
     @classmethod
@@ -137,6 +139,7 @@ class OpInfo:
             _values(entry["results"]),
             tuple(map(_values, entry["arguments"])),
             int(entry["flops"]),
+            None if entry.get("axis") is None else int(entry["axis"]),
             None if tile is None else (tuple(map(int, tile["shape"])), str(tile["element"])),
         )
 
