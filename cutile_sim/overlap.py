@@ -31,14 +31,14 @@ def check_outputs(arrays: Sequence[tuple[ArrayArg, bool]]) -> list[Overlap]:
                 f"{array.strides_elems}): which of them stays is left to chance; pass a copy"
             )
         for j, (other, other_written) in enumerate(arrays):
-            if j == i or (other_written and j < i) or not _share(array, other):
+            if j == i or (other_written and j < i) or not share(array, other):
                 continue
             if other_written:
                 raise UsageError(
                     f"outputs '{array.name}' and '{other.name}' share memory: which of them stays is left to chance; "
                     "pass arrays that do not overlap"
                 )
-            if not _same(array, other):
+            if not is_same(array, other):
                 warnings.append(Overlap(array.name, other.name))
     return warnings
 
@@ -51,18 +51,20 @@ def _bounds(array: ArrayArg) -> tuple[int, int]:
     return array.address, array.address + (reach + 1) * item
 
 
-def _same(a: ArrayArg, b: ArrayArg) -> bool:
+def is_same(a: ArrayArg, b: ArrayArg) -> bool:
+    """Whether two arguments are one array."""
     return (a.address, a.shape, a.strides_elems) == (b.address, b.shape, b.strides_elems)
 
 
-def _share(a: ArrayArg, b: ArrayArg) -> bool:
+def share(a: ArrayArg, b: ArrayArg, *, if_unknown: bool = False) -> bool:
+    """Whether two arrays have a byte of memory in common; `if_unknown` where that is hard to tell."""
     (low_a, end_a), (low_b, end_b) = _bounds(a), _bounds(b)
     if end_a <= low_b or end_b <= low_a:
         return False
     try:
         return np.shares_memory(_as_array(a), _as_array(b), max_work=EXACT_WORK)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
-        return False
+        return if_unknown
 
 
 def _as_array(array: ArrayArg) -> np.ndarray:

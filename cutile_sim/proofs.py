@@ -9,9 +9,9 @@ from typing import Any
 
 from cutile_sim.errors import UsageError
 from cutile_sim.findings import Finding, Severity, without_suppressed
-from cutile_sim.frontend.arrays import ArrayArg
 from cutile_sim.frontend.params import LaunchParam, ListBuffer, PointerParam, ScalarParam
 from cutile_sim.launch import check_grid
+from cutile_sim.overlap import is_same, share
 from cutile_sim.replay import replay
 from cutile_sim.tileir.core import Function, Module
 from ir_passes.symbolic import NOTHING, Check, Launch, Pointers, Poly, Proofs, Root, Symbol, Verdict, prove, quotient
@@ -24,6 +24,8 @@ _SEVERITY: dict[Check, Severity] = {
     Check.LOADED_TILE: "warning",
     Check.COVERAGE: "warning",
 }
+
+_OTHER = {Check.DISJOINT_STORES: "the other store", Check.DISJOINT_LOADS: "the store"}
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def _finding(verdict: Verdict) -> Finding:
         lane=witness.lane or None,
         array=verdict.array,
         index=verdict.index,
-        related=(("the other store", other),) if other is not None else (),
+        related=((_OTHER[verdict.check], other),) if other is not None else (),
         details={"proved": True, "parameters": dict(witness.parameters or {}), "condition": verdict.condition},
     )
 
@@ -224,6 +226,7 @@ def _parameters(
     params: list[LaunchParam], flat_names: tuple[str, ...], sizes: Mapping[str, Any], names: _Names
 ) -> list[Followed]:
     arrays = [p.array for p in params if isinstance(p, PointerParam)]
+    roots: dict[tuple[object, ...], Root] = {}
     found: list[Followed] = []
     lengths: list[Poly] = []
     used = set()
@@ -236,6 +239,7 @@ def _parameters(
                 shape, strides = _replaced(array.name, sizes[array.name], len(array.shape), names)
                 lengths = [*shape, *strides]
             align = min(array.address & -array.address, 1 << 12) if array.address else 1 << 12
+            place = (array.address, shape, strides, array.element.size_bytes)
             root = Root(
                 array.name,
                 shape,
@@ -244,8 +248,12 @@ def _parameters(
                 len(found),
                 align,
                 array.writeable,
-                shared_with=next((a.name for a in arrays if a is not array and _overlap(a, array)), ""),
+                shared_with=frozenset(
+                    a.name for a in arrays if not is_same(a, array) and share(a, array, if_unknown=True)
+                ),
+                same_as=roots.get(place),
             )
+            roots.setdefault(place, root)
             found.append(Pointers(root, Poly.of(0)))
         elif isinstance(param, ListBuffer):
             buffer = Root("the list of arrays", (Poly.of(len(param.words)),), (Poly.of(1),), 8, len(found), 8, False)
@@ -259,18 +267,6 @@ def _parameters(
         elif name not in used:
             raise UsageError(f"no array and no integer parameter is called {name!r}")
     return found
-
-
-def _overlap(a: ArrayArg, b: ArrayArg) -> bool:
-    """Whether the memory between the first and last elements of two arrays has a byte in common."""
-
-    def ends(array: ArrayArg) -> tuple[int, int]:
-        items = sum((n - 1) * s for n, s in zip(array.shape, array.strides_elems, strict=True))
-        return array.address, array.address + (items + 1) * array.element.size_bytes
-
-    if 0 in (*a.shape, *b.shape):
-        return False
-    return ends(a)[0] < ends(b)[1] and ends(b)[0] < ends(a)[1]
 
 
 def _idle_strides(params: list[LaunchParam]) -> frozenset[int]:

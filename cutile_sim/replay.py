@@ -46,17 +46,16 @@ def replay(
     witness = verdict.witness
     assert witness is not None
     with _arrays_kept(params):
-        if verdict.check is Check.DISJOINT_STORES:
+        if verdict.check in (Check.DISJOINT_STORES, Check.DISJOINT_LOADS):
             assert witness.other_block is not None
-            ops = {verdict.op, verdict.other or verdict.op}
-            stored = []
-            for block in (witness.block, witness.other_block):
-                watch: _Watch = _Stores(ops)
+            touched = []
+            for block, op in ((witness.block, verdict.op), (witness.other_block, verdict.other or verdict.op)):
+                watch = _Touched(op)
                 doubt = _run(module, function, params, grid, block, watch)
                 if doubt:
                     return doubt
-                stored.append(watch.addresses)  # type: ignore[attr-defined]
-            return "" if stored[0] & stored[1] else _unconfirmed(verdict)
+                touched.append(watch.bytes)
+            return "" if touched[0] & touched[1] else _unconfirmed(verdict)
         if verdict.check is Check.COVERAGE:
             return _never_written(module, function, params, grid, verdict)
         seen = _Computed(verdict)
@@ -131,16 +130,20 @@ def _live(place: Any, mask: Any) -> np.ndarray:
     return addresses if lanes is None else np.broadcast_to(addresses, lanes.shape)[lanes]
 
 
-class _Stores(_Watch):
-    """Which addresses some operations store to."""
+class _Touched(_Watch):
+    """Which bytes of memory one operation loads or stores."""
 
-    def __init__(self, ops: set[Op | None]) -> None:
-        self.ops = ops
-        self.addresses: set[int] = set()
+    def __init__(self, op: Op | None) -> None:
+        self.op = op
+        self.bytes: set[int] = set()
+
+    def loaded(self, place: Any, mask: Any, element: Any, cx: Context) -> None:
+        if cx.op is self.op:
+            first = np.unique(_live(place, mask))
+            self.bytes.update((first[:, None] + np.arange(element.size_bytes)).ravel().tolist())
 
     def storing(self, place: Any, mask: Any, element: Any, stored: Any, cx: Context) -> None:
-        if cx.op in self.ops:
-            self.addresses.update(np.unique(_live(place, mask)).tolist())
+        self.loaded(place, mask, element, cx)
 
 
 class _StoresTo(_Watch):

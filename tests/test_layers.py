@@ -87,6 +87,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "cutile_sim.api",
         "cutile_sim.replay",
         "cutile_sim.launch",
+        "cutile_sim.overlap",
         "cutile_sim.frontend",
         "cutile_sim.tileir",
         "ir_passes",

@@ -38,6 +38,7 @@ from ir_passes.symbolic.conditions import (
 )
 from ir_passes.symbolic.layout import index_space
 from ir_passes.symbolic.numbers import as_condition, chosen, decided, pointee_bytes
+from ir_passes.symbolic.reductions import combined
 from ir_passes.symbolic.rules import apply_rule
 from ir_passes.symbolic.solve import never_negative
 from ir_passes.symbolic.terms import ZERO, Poly, Symbol, quotient
@@ -112,6 +113,7 @@ class _Executor:
         self.values: dict[Value, Followed] = dict(zip(function.parameters, launch.parameters, strict=True))
         self.events: list[Event] = []
         self.loops: list[_Loop] = []
+        self.globals: dict[str, Root] = {}
         self.exits: dict[Symbol, list[Condition]] = {}
         self.blocks = self._block_ids()
         given = both(*(at_least(size, 1) for size in launch.grid))
@@ -159,10 +161,23 @@ class _Executor:
             return self._while(op, operands, path)
         if op.name == "assert":
             return both(path, *lane_free(as_condition(operands[0])))
-        facts = list(polys_of(path))
-        for value, result in zip(op.results, self._results(op, operands, facts), strict=True):
-            self.values[value] = result
+        if op.name in ("reduce", "scan"):
+            results = self._combine(op, operands, path)
+        else:
+            results = self._results(op, operands, list(polys_of(path)))
+        self.values.update(zip(op.results, results, strict=True))
         return path
+
+    def _combine(self, op: Op, operands: tuple[Followed, ...], path: Condition) -> Sequence[Followed]:
+        mark = len(self.events)
+
+        def run(values: Sequence[Followed]) -> Sequence[Followed]:
+            del self.events[mark:]
+            self.values.update(zip(op.regions[0].arguments, values, strict=True))
+            return self._region(op.regions[0], path)[1]
+
+        why, data = self._why(op, operands)
+        return combined(op, operands, run, list(polys_of(path)), lambda r: unknown(r.type, why, data=data))
 
     def _results(self, op: Op, operands: tuple[Followed, ...], facts: list[Poly]) -> Sequence[Followed]:
         if op.name == "get_tile_block_id":
@@ -206,7 +221,9 @@ class _Executor:
         if size is None:
             return Lost(f"of global {name}")
         item = pointee_bytes(op.results[0])
-        return Pointers(Root(f"global {name}", (Poly.of(size // item),), (Poly.of(1),), item), ZERO)
+        if name not in self.globals:
+            self.globals[name] = Root(f"global {name}", (Poly.of(size // item),), (Poly.of(1),), item)
+        return Pointers(self.globals[name], ZERO)
 
     # Control flow
 

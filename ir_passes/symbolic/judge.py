@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cutile_sim.tileir.core import Op, Value
 from ir_passes.symbolic.conditions import Any, AtLeastZero, Condition, both, polys_of, symbols
 from ir_passes.symbolic.evaluate import holds, replace, value_of
 from ir_passes.symbolic.execute import Launch, Trace
-from ir_passes.symbolic.report import Check, Verdict, Witness
+from ir_passes.symbolic.report import Check, Clash, Verdict, Witness
 from ir_passes.symbolic.solve import can_hold, never_negative
 from ir_passes.symbolic.terms import Poly, Symbol, UndeterminedError
 
@@ -23,6 +23,8 @@ class Judge:
     launch: Launch
     unsigned_reads: frozenset[Value] = frozenset()
     """Values that some operation reads as unsigned."""
+    clashes: dict[object, Clash] = field(default_factory=dict)
+    """What is known of pairs of accesses, by both places."""
 
     def judge(
         self,

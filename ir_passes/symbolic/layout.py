@@ -25,9 +25,10 @@ def relaid(value: Followed, by: dict[Atom, Poly], *, scalar: bool = False) -> Fo
     one lane.
     """
     if not scalar and isinstance(value, (Poly, Condition)):
-        by = dict(by)
-        for old in unknowns(value):
-            by[old] = Poly.of(Symbol(old.name, old.kind, old.low, old.high, why=old.why))
+        fresh = {old: Symbol(old.name, old.kind, old.low, old.high, why=old.why) for old in unknowns(value)}
+        by = by | {old: Poly.of(new) for old, new in fresh.items()}
+        for old, new in fresh.items():
+            new.facts = tuple(replace(fact, by) for fact in old.facts)
     if isinstance(value, Poly):
         return replace(value, by)
     if isinstance(value, Condition):

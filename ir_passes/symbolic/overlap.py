@@ -1,4 +1,4 @@
-"""Do different blocks ever store to the same element?
+"""Do different blocks ever touch the same element?
 
 Proof: a coordinate that is K times a block id plus something that spans less than K tells two blocks apart that differ
 in that id. Ids told apart so are the same in what is left, and may help with the next. What is left goes to the solver.
@@ -13,56 +13,59 @@ from ir_passes.symbolic.conditions import Condition, both, either, equal, less, 
 from ir_passes.symbolic.evaluate import Replacer, holds, value_of
 from ir_passes.symbolic.judge import Judge
 from ir_passes.symbolic.places import Place
-from ir_passes.symbolic.report import Check, Status, Verdict, Witness
+from ir_passes.symbolic.report import Clash, Witness
 from ir_passes.symbolic.solve import can_hold, is_never, never_negative
 from ir_passes.symbolic.terms import Atom, Poly, Symbol, UndeterminedError
+from ir_passes.symbolic.tiles import meeting, tiles_of
 
 _STEPS = (1, -1, 2, 3, 4, 7, 8, 16, 32, 64, 128)
 
 
-def overlap_verdict(first: Place, second: Place, judge: Judge) -> Verdict:
-    """Whether two stores (or one and itself) of different blocks can hit one element of their common root."""
-    fine = f"no two blocks store to one element of {first.root.name}"
+def clash(first: Place, second: Place, judge: Judge) -> Clash:
+    """Whether two accesses to one memory (or one and itself) of different blocks can touch one element.
 
-    def say(status: Status, message: str = fine, **more: object) -> Verdict:
-        other = None if first is second else second.event.op
-        return Verdict(
-            Check.DISJOINT_STORES,
-            status,
-            message,
-            first.event.op,
-            array=first.root.name,
-            other=other,
-            **more,  # type: ignore[arg-type]
-        )
+    The witness's block makes the first access, its other block the second.
+    """
+    key = (first.key, second.key)
+    if key not in judge.clashes:
+        judge.clashes[key] = _clash(first, second, judge)
+    return judge.clashes[key]
 
+
+def _clash(first: Place, second: Place, judge: Judge) -> Clash:
     blocks = [s for s in (_block(p) for p in judge.trace.blocks) if s is not None]
     if not blocks:
-        return say("proved")
+        return Clash("proved")
     if first.misfit or second.misfit:
-        return say("not checked", reason=first.misfit or second.misfit)
+        return Clash("not checked", first.misfit or second.misfit)
     here, there = _coordinates(first, second)
     twin = _Twin(here, there, both(first.given), second.given, blocks)
     if twin.tells_all_apart():
-        return say("proved")
+        return Clash("proved")
     same = both(*(equal(a, b) for a, b in zip(twin.here, twin.there, strict=True)))
     given = both(twin.given, twin.given_there)
     if is_never(same, given):
-        return say("proved")
+        return Clash("proved")
     found = _neighbours(twin, same, given, judge)
     reason = ""
+    if found is None:
+        mine = tiles_of(first, here, blocks)
+        others = mine if first is second else tiles_of(second, there, blocks)
+        if mine is not None and others is not None:
+            rows = meeting(mine, others)
+            if rows is None:
+                return Clash("proved")
+            found = _counted(twin, mine.numbers(rows[0]), others.numbers(rows[1]), both(same, given), judge)
     if found is None:
         differ = either(*(either(less(b, o), less(o, b)) for b, o in ((Poly.of(b), twin.other[b]) for b in blocks)))
         order = [*blocks, *(s for p in twin.other.values() for s in symbols(p))]
         answer = can_hold(both(same, differ), given, order=order)
         if answer.kind == "never":
-            return say("proved")
+            return Clash("proved")
         found, reason = answer.numbers, answer.reason
         if found is not None and (judge.ended_before(dict(found)) or twin.has_exits(judge)):
             found, reason = None, "it happens in turns that a loop may not have"
-    if found is None:
-        return say("not checked", reason=reason)
-    return say("violated", f"two blocks store to one element of {first.root.name}", **_witness(twin, found, first))
+    return Clash("not checked", reason) if found is None else _with_witness(twin, found, first)
 
 
 def _block(poly: Poly) -> Symbol | None:
@@ -74,13 +77,14 @@ def _coordinates(first: Place, second: Place) -> tuple[tuple[Poly, ...], tuple[P
     a, b = first.coordinates(), second.coordinates()
     exact = first.is_whole_root and second.is_whole_root
     # Indices that were read off a distance name an element only where they stay inside their dimensions.
-    if a is not None and b is not None and (exact or (_inside(first, a) and _inside(second, b))):
+    if a is not None and b is not None and (exact or (inside(first, a) and inside(second, b))):
         return a, b
     assert first.items is not None and second.items is not None
     return (first.items,), (second.items,)
 
 
-def _inside(place: Place, coordinates: tuple[Poly, ...]) -> bool:
+def inside(place: Place, coordinates: tuple[Poly, ...]) -> bool:
+    """Whether indices that were read off a distance stay within their dimensions."""
     facts = list(polys_of(place.given))
     return all(
         never_negative(i, facts) and never_negative(n - 1 - i, facts)
@@ -90,7 +94,7 @@ def _inside(place: Place, coordinates: tuple[Poly, ...]) -> bool:
 
 
 class _Twin:
-    """Two stores side by side, of two blocks: all symbols of the second but launch parameters are its own."""
+    """Two accesses side by side, of two blocks: all symbols of the second but launch parameters are its own."""
 
     def __init__(
         self,
@@ -154,7 +158,7 @@ class _Twin:
         return False
 
     def has_exits(self, judge: Judge) -> bool:
-        """Whether the second block's store is in a loop that may end early."""
+        """Whether the second block's access is in a loop that may end early."""
         return any(judge.trace.exits.get(s) for s in self.renamed)
 
 
@@ -201,7 +205,21 @@ def _neighbours(twin: _Twin, same: Condition, given: Condition, judge: Judge) ->
     return None
 
 
-def _witness(twin: _Twin, numbers: Mapping[Symbol, int], place: Place) -> dict[str, object]:
+def _counted(
+    twin: _Twin, mine: Mapping[Symbol, int], other: Mapping[Symbol, int], clashes: Condition, judge: Judge
+) -> Mapping[Symbol, int] | None:
+    """The numbers of two blocks that touch one tile, where they clash in its first lane."""
+    numbers = {s: 0 for s in symbols(clashes) if s.kind == "lane"}
+    numbers |= {**mine} | {twin.renamed[s]: n for s, n in other.items() if s in twin.renamed}
+    try:
+        if holds(clashes, numbers) and not judge.ended_before(numbers) and not twin.has_exits(judge):
+            return numbers
+    except UndeterminedError:
+        pass
+    return None
+
+
+def _with_witness(twin: _Twin, numbers: Mapping[Symbol, int], place: Place) -> Clash:
     def block(ids: dict[int, int]) -> tuple[int, int, int]:
         return ids.get(0, 0), ids.get(1, 0), ids.get(2, 0)
 
@@ -215,4 +233,4 @@ def _witness(twin: _Twin, numbers: Mapping[Symbol, int], place: Place) -> dict[s
     index = tuple(value_of(p, known) for p in twin.here)
     parameters = {s.name: n * s.unit for s, n in numbers.items() if s.kind == "parameter"}
     witness = Witness(block(mine), block(others), parameters=parameters)
-    return {"witness": witness, "index": index if len(index) == len(place.root.shape) else None}
+    return Clash("violated", "", witness, index if len(index) == len(place.root.shape) else None)

@@ -61,6 +61,11 @@ class Place:
             and t.strides_elems == self.root.strides_elems
         )
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for accesses that touch the same, as far as terms tell."""
+        return self.root, self.items, self.given, self.misfit, self.is_whole_root
+
     def coordinates(self) -> tuple[Poly, ...] | None:
         """An index along each of the root's dimensions that gives this place, if one is found."""
         if self.is_whole_root:

@@ -16,6 +16,7 @@ class Check(Enum):
     RANGE = "CTS101"
     PROMISED_BOUNDS = "CTS102"
     DISJOINT_STORES = "CTS201"
+    DISJOINT_LOADS = "CTS202"
     ASSUMPTION = "CTS401"
     OVERFLOW = "CTS404"
     DIVISION = "CTS501"
@@ -66,6 +67,19 @@ class Witness:
 
 
 @dataclass(frozen=True)
+class Clash:
+    """Whether different blocks touch one element: "proved" that they do not, "violated" with a witness, or not known.
+
+    `index` is that of the element in its array, where it is known.
+    """
+
+    status: Status
+    reason: str = ""
+    witness: Witness | None = None
+    index: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
 class Verdict:
     """One thing that was checked.
 
@@ -76,7 +90,7 @@ class Verdict:
         condition: For open launch parameters: when it goes wrong, where that is known.
         array: The array argument it is about.
         index: Index in that array.
-        other: The second operation, where two clash.
+        other: The second operation, where two clash: the store, for a load.
     """
 
     check: Check

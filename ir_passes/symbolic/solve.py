@@ -1,7 +1,8 @@
 """Is a polynomial never negative? Can a condition hold?
 
 First by adding up facts: `goal - c * fact` with c >= 0 is easier and proves the goal, until bounds alone decide. Then
-by cases, for choices. Then by trying numbers, for a counterexample. Only then by z3, if it is installed.
+by cases, for choices. Then by trying numbers, for a counterexample. Then by trying all, where those are few. Only then
+by z3, if it is installed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from math import inf
 from typing import Literal
 
 from ir_passes.symbolic.conditions import Condition, alternatives, both, negate, symbols, unknowns
+from ir_passes.symbolic.counted import counted_out
 from ir_passes.symbolic.evaluate import holds, replace, value_of
 from ir_passes.symbolic.smt import smt_answer
 from ir_passes.symbolic.terms import Atom, Choice, Monomial, Poly, Quotient, Symbol, UndeterminedError
@@ -26,7 +28,7 @@ MAX_TRIALS = 3000
 class Answer:
     """`never`: the condition cannot hold. `found`: it does, for `numbers`. `open`: `reason` says why neither is known.
 
-    `by` is how it was decided: "facts", "trial", "z3".
+    `by` is how it was decided: "facts", "trial", "count", "z3".
     """
 
     kind: Literal["never", "found", "open"]
@@ -43,6 +45,9 @@ def can_hold(condition: Condition, given: Condition, *, order: Sequence[Symbol] 
     numbers, missing = _try(whole, order)
     if numbers is not None:
         return Answer("found", numbers, by="trial")
+    done, numbers = counted_out(whole)
+    if done:
+        return Answer("never", by="count") if numbers is None else Answer("found", numbers, by="count")
     kind, numbers, reason = smt_answer(whole)
     if kind == "never":
         return Answer("never", by="z3")

@@ -34,8 +34,15 @@ class Root:
     writeable: bool = True
     is_own: bool = False
     """Each block has its own: no other block sees it."""
-    shared_with: str = ""
-    """Another argument that lies in the same memory, if any does."""
+    shared_with: frozenset[str] = frozenset()
+    """Other arguments that partly lie in the same memory."""
+    same_as: Root | None = None
+    """The first argument that is the same array, where this is another."""
+
+    @property
+    def memory(self) -> Root:
+        """The same object for roots that are one array."""
+        return self if self.same_as is None else self.same_as
 
 
 @dataclass(frozen=True, eq=False)

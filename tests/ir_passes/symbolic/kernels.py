@@ -192,3 +192,151 @@ def locked(x, y, lock, T: Const):
         pass
     ct.store(y, (0,), ct.load(x, (ct.bid(0),), (T,)) + ct.load(y, (0,), (T,)))
     ct.atomic_xchg(lock, 0, 0, memory_order=ct.MemoryOrder.RELEASE)
+
+
+@ct.kernel
+def rotated_in_place(x, T: Const):
+    i, n = ct.bid(0), ct.num_blocks(0)
+    ct.store(x, ((i + 1) % n,), ct.load(x, (i,), (T,)))  # BUG: CTS202
+
+
+@ct.kernel
+def rotated(x, y, T: Const):
+    i, n = ct.bid(0), ct.num_blocks(0)
+    ct.store(y, ((i + 1) % n,), ct.load(x, (i,), (T,)))
+
+
+@ct.kernel
+def doubled_in_place(x, T: Const):
+    i = ct.bid(0)
+    ct.store(x, (i,), ct.load(x, (i,), (T,)) * 2)
+
+
+@ct.kernel
+def next_element(x, T: Const):
+    i = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
+    ct.scatter(x, i, ct.gather(x, i + 1, padding_value=0))  # BUG: CTS202
+
+
+@ct.kernel
+def minus_first_column(x, T: Const):
+    i, j = ct.bid(0), ct.bid(1)
+    first = ct.load(x, (i, 0), (T, 1))  # BUG: CTS202
+    ct.store(x, (i, j), ct.load(x, (i, j), (T, T)) - first)
+
+
+@ct.kernel
+def minus_own_column(x, T: Const):
+    i, j = ct.bid(0), ct.bid(1)
+    first = ct.load(x, (i, j * T), (T, 1))
+    ct.store(x, (i, j), ct.load(x, (i, j), (T, T)) - first)
+
+
+@ct.kernel
+def by_flag(x, y, flag, T: Const):
+    if ct.bid(0) == 0:
+        ct.store(y, (0,), ct.load(x, (0,), (T,)))
+        ct.atomic_xchg(flag, 0, 1, memory_order=ct.MemoryOrder.RELEASE)
+    else:
+        while ct.atomic_cas(flag, 0, 1, 1, memory_order=ct.MemoryOrder.ACQUIRE) == 0:
+            pass
+        ct.store(x, (ct.bid(0),), ct.load(y, (0,), (T,)))
+
+
+@ct.kernel
+def counts_and_reads(x, y, T: Const):
+    ct.atomic_add(x, ct.bid(0) // 2, 1.0, memory_order=ct.MemoryOrder.RELAXED)
+    ct.store(y, (ct.bid(0),), ct.load(x, (ct.bid(0) // 2,), (1,)))
+
+
+@ct.kernel
+def halves(x, y, T: Const):
+    i = ct.bid(0)
+    ct.store(y, (i * 2,), ct.load(x, (i,), (T,)))
+    ct.store(y, (i * 2 + 1,), ct.load(x, (i,), (T,)))
+
+
+@ct.kernel
+def two_thirds(x, y, T: Const):
+    i = ct.bid(0)
+    ct.store(y, (i * 3,), ct.load(x, (i,), (T,)))  # BUG: CTS701
+    ct.store(y, (i * 3 + 2,), ct.load(x, (i,), (T,)))
+
+
+@ct.kernel
+def either_end(x, y, T: Const):
+    i = ct.bid(0)
+    if i < 2:
+        ct.store(y, (i,), ct.load(x, (i,), (T,)))
+    else:
+        ct.store(y, (5 - i,), ct.load(x, (i,), (T,)))
+
+
+@ct.kernel
+def either_start(x, y, T: Const):
+    i = ct.bid(0)
+    if i < 2:
+        ct.store(y, (i,), ct.load(x, (i,), (T,)))  # BUG: CTS201, CTS701
+    else:
+        ct.store(y, (i - 1,), ct.load(x, (i,), (T,)))
+
+
+@ct.kernel
+def persistent_rows(x, y, T: Const):
+    rows, columns = ct.cdiv(x.shape[0], T), ct.cdiv(x.shape[1], T)
+    for t in range(ct.bid(0), rows * columns, ct.num_blocks(0)):
+        ct.store(y, (t // columns, t % columns), ct.load(x, (t // columns, t % columns), (T, T)))
+
+
+@ct.kernel
+def persistent_short(x, y, T: Const):
+    rows, columns = ct.cdiv(x.shape[0], T), ct.cdiv(x.shape[1], T)
+    for t in range(ct.bid(0), rows * columns - 1, ct.num_blocks(0)):
+        tile = ct.load(x, (t // columns, t % columns), (T, T))
+        ct.store(y, (t // columns, t % columns), tile)  # BUG: CTS701
+
+
+@ct.kernel
+def along_a_line(x, y, T: Const):
+    i = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
+    row, column = i // x.shape[1], i % x.shape[1]
+    ct.scatter(y, (row, column), ct.gather(x, (row, column)))
+
+
+@ct.kernel
+def row_sums(x, y, sums, T: Const):
+    i, j = ct.bid(0), ct.bid(1)
+    ct.store(y, (i, j), ct.load(x, (i, j), (T, T)))
+    if j == 0:
+        ct.store(sums, (i,), ct.sum(ct.load(x, (i, 0), (T, T)), axis=1))
+
+
+@ct.kernel
+def by_argmax(x, y, T: Const):
+    i = ct.bid(0) * T
+    tile = ct.load(x, (ct.bid(0),), (T,))
+    ct.scatter(y, i + ct.argmax(tile, axis=0), 1.0, check_bounds=False)
+
+
+@ct.kernel
+def compacted(x, y, T: Const):
+    i = ct.bid(0) * T
+    tile = ct.load(x, (ct.bid(0),), (T,))
+    kept = tile > 0
+    place = i + ct.cumsum(ct.where(kept, 1, 0), axis=0) - 1
+    ct.scatter(y, place, tile, mask=kept, check_bounds=False)
+
+
+@ct.kernel
+def by_sum_of_lanes(x, y, T: Const):
+    lanes = ct.arange(T, dtype=ct.int32)
+    total = ct.sum(lanes, axis=0)
+    last = ct.max(lanes[:, None] + 2 * lanes[None, :], axis=1)
+    ct.scatter(y, total, 1.0, check_bounds=False)  # BUG: CTS101
+    ct.scatter(x, last, 1.0, check_bounds=False)
+
+
+@ct.kernel
+def by_fewer_lanes(x, y, T: Const):
+    lanes = ct.arange(T, dtype=ct.int32)
+    ct.scatter(y, ct.sum(lanes, axis=0) - 1, 1.0, check_bounds=False)

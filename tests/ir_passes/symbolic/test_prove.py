@@ -79,6 +79,20 @@ CASES: dict[str, tuple[Any, Callable[[], tuple[Any, ...]]]] = {
     "promises": (8, lambda: (f(128), f(128), 12, 16)),
     "persistent": (3, lambda: (f(128), f(128), 16)),
     "while_guarded": (3, lambda: (f(128), f(128), 16)),
+    "rotated_in_place": (8, lambda: (f(128), 16)),
+    "rotated": (8, lambda: (f(128), f(128), 16)),
+    "doubled_in_place": (8, lambda: (f(128), 16)),
+    "next_element": (8, lambda: (f(128), 16)),
+    "minus_first_column": ((4, 2), lambda: (f(64, 32), 16)),
+    "minus_own_column": ((4, 2), lambda: (f(64, 32), 16)),
+    "halves": (4, lambda: (f(64), f(128), 16)),
+    "two_thirds": (4, lambda: (f(64), f(192), 16)),
+    "either_end": (4, lambda: (f(64), f(64), 16)),
+    "either_start": (4, lambda: (f(64), f(64), 16)),
+    "persistent_rows": (4, lambda: (f(48, 80), f(48, 80), 16)),
+    "persistent_short": (4, lambda: (f(48, 80), f(48, 80), 16)),
+    "along_a_line": (15, lambda: (f(48, 20), f(48, 20), 64)),
+    "row_sums": ((4, 2), lambda: (f(64, 32), f(64, 32), f(64), 16)),
     "matmul": ((4, 4), lambda: (f(250, 150), f(150, 200), f(250, 200), 64, 64, 32)),
 }
 
@@ -156,7 +170,51 @@ def test_data_is_unknown(kernels: ModuleType) -> None:
 def test_a_lock_may_order_stores(kernels: ModuleType) -> None:
     report = prove_launch(kernels.locked, 8, f(128), f(16), i(1), 16)
     (verdict,) = [v for v in report.verdicts if v.check.name == "DISJOINT_STORES"]
-    assert verdict.status == "not checked" and "an atomic before it" in verdict.reason
+    assert verdict.status == "not checked" and "atomics may put them in order" in verdict.reason
+
+
+def test_a_flag_may_order_a_load(kernels: ModuleType) -> None:
+    report = prove_launch(kernels.by_flag, 4, f(64), f(16), i(1), 16)
+    loads = {v.array: v for v in report.verdicts if v.check.name == "DISJOINT_LOADS"}
+    assert loads["y"].status == "not checked" and "atomics may put them in order" in loads["y"].reason
+    assert loads["x"].status == "proved" and {f.id for f in report.findings} == {"CTS701"}
+
+
+def test_a_load_of_what_is_counted_is_not_fine(kernels: ModuleType) -> None:
+    report = prove_launch(kernels.counts_and_reads, 8, f(4), f(8), 16)
+    (verdict,) = [v for v in report.verdicts if v.check.name == "DISJOINT_LOADS"]
+    assert verdict.status == "not checked" and "update it atomically at line" in verdict.reason
+
+
+def test_a_load_of_a_store_is_shown_with_both_blocks(kernels: ModuleType) -> None:
+    (finding,) = prove_launch(kernels.rotated_in_place, 8, f(128), 16).findings
+    (place,) = finding.related
+    assert place[0] == "the store" and finding.block is not None and "the other block is" in finding.message
+    compiled, params = prepare_launch(kernels.rotated_in_place, (f(128), 16))
+    (wrong,) = prove_launch(kernels.rotated_in_place, 8, f(128), 16).of("violated")
+    elsewhere = replace(wrong, witness=Witness((3, 0, 0), (5, 0, 0)))
+    assert "mistake of cutile_sim" in replay(compiled.module, compiled.entry, params, (8, 1, 1), elsewhere)
+
+
+@pytest.mark.parametrize(("name", "length"), [("by_argmax", 128), ("compacted", 128)])
+def test_addresses_by_reductions(name: str, length: int, kernels: ModuleType) -> None:
+    """In range whatever the data are, and one element less is not."""
+    if name == "compacted":
+        pytest.importorskip("z3")
+    for size, status in ((length, "proved"), (length - 1, "not checked")):
+        report = prove_launch(getattr(kernels, name), 8, f(128), f(size), 16)
+        ranges = [v for v in report.verdicts if v.check.name in ("RANGE", "OVERFLOW") and v.array in (None, "y")]
+        assert {v.status for v in ranges} == {"proved", status}, "\n".join(map(str, ranges))
+        assert {v.status for v in report.verdicts if v.check.name == "DISJOINT_STORES"} == {"proved"}
+
+
+def test_sums_and_maxima_of_lanes_are_exact(kernels: ModuleType) -> None:
+    report = prove_launch(kernels.by_sum_of_lanes, 1, f(46), f(120), 16)
+    (finding,) = [f for f in report.findings if f.id == "CTS101"]
+    assert (finding.id, finding.location.line) in marks("by_sum_of_lanes")  # type: ignore[union-attr]
+    assert "element of y is 120" in finding.message
+    fewer = prove_launch(kernels.by_fewer_lanes, 1, f(46), f(120), 16)
+    assert {v.status for v in fewer.verdicts if v.check.name == "RANGE"} == {"proved"}
 
 
 def test_replay_sees_through_a_wrong_witness(kernels: ModuleType) -> None:
