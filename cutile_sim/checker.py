@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cutile_sim.errors import UnsupportedError
@@ -35,6 +35,14 @@ class CheckReport:
         """Whether there is no error among the findings, and no warning among those of the proofs."""
         proved = self.proofs.findings if self.proofs is not None else ()
         return all(f.severity != "error" for f in self.findings) and all(f.severity == "note" for f in proved)
+
+    def only(self, findings: Collection[Finding]) -> CheckReport:
+        """The report with no more than these of its findings: the others are known and count no more."""
+        kept = tuple(f for f in self.findings if f in findings)
+        proofs = self.proofs
+        if proofs is not None:
+            proofs = replace(proofs, findings=tuple(f for f in proofs.findings if f in findings))
+        return replace(self, findings=kept, proofs=proofs)
 
 
 def check(

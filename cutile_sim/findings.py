@@ -21,6 +21,8 @@ Severity = Literal["error", "warning", "note"]
 
 _IGNORE = re.compile(r"#\s*cutile-sim:\s*ignore(?:\[([^\]]*)\])?")
 BASELINE_VERSION = 1
+_PROPERTIES = ("block", "lane", "array", "index", "count", "details")
+"""What SARIF has no field for."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ def _sarif_result(finding: Finding, rule_index: int) -> dict[str, Any]:
         "level": finding.severity,
         "message": {"text": finding.message},
         "partialFingerprints": {"cutileSim/v1": finding.fingerprint},
-        "properties": {k: v for k, v in finding.to_json().items() if k in ("block", "lane", "array", "index", "count")},
+        "properties": {k: v for k, v in finding.to_json().items() if k in _PROPERTIES},
     }
     if finding.location is not None:
         result["locations"] = [_sarif_location(finding.location, "")]

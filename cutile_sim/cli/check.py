@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import click
 
 from cutile_sim.checker import CheckReport
 from cutile_sim.checker import check as check_kernel
+from cutile_sim.cli.findings import Report, findings_options, report_of
 from cutile_sim.cli.output import FINDINGS, USAGE, json_option, nearest, print_json
 from cutile_sim.cli.proving import Wanted, print_proofs, proof_fields, proof_options, wanted
 from cutile_sim.cli.specs import split_argument
@@ -34,6 +35,7 @@ class _Outcome:
     "--arch", metavar="GPU", help="Compile for this GPU, such as sm_90; with tileiras too where it is installed."
 )
 @proof_options
+@findings_options
 @json_option
 def check(
     files: tuple[str, ...],
@@ -44,6 +46,9 @@ def check(
     prove: bool,
     sizes: tuple[str, ...],
     multiples: tuple[str, ...],
+    sarif_path: str | None,
+    baseline: str | None,
+    write_baseline: str | None,
     as_json: bool,
 ) -> None:
     """Compile and verify without running.
@@ -65,14 +70,24 @@ def check(
     proofs = wanted(grid_text, prove, sizes, multiples)
     outcomes = [[_check_one(target, specs, seed, arch, proofs) for target in group] for group in groups]
     flat = [outcome for group in outcomes for outcome in group]
+    all_findings = [f for outcome in flat if outcome.report is not None for f in outcome.report.findings]
+    found = report_of(all_findings, sarif_path, baseline, write_baseline)
+    flat = [_only(outcome, found) for outcome in flat]
     if as_json:
-        print_json({"kernels": [_fields(outcome) for outcome in flat]})
+        print_json({"kernels": [_fields(outcome) for outcome in flat], "findings_in_baseline": found.known})
     else:
-        _print(flat)
+        _print(flat, found.known)
     if any(outcome.report is not None and not outcome.report.ok for outcome in flat):
         raise click.exceptions.Exit(FINDINGS)
     if any(all(outcome.report is None for outcome in group) for group in outcomes):
         raise click.exceptions.Exit(USAGE)
+
+
+def _only(outcome: _Outcome, found: Report) -> _Outcome:
+    """The outcome without the findings that a baseline knows."""
+    if outcome.report is None or not found.known:
+        return outcome
+    return replace(outcome, report=outcome.report.only(found.new))
 
 
 def _check_one(target: Target, specs: Sequence[str], seed: int, arch: str | None, proofs: Wanted | None) -> _Outcome:
@@ -115,7 +130,7 @@ def _refuse_unused(specs: Sequence[str], targets: Sequence[Target]) -> None:
             raise UsageError(f"no kernel has a parameter {name!r}{nearest(name, known)}")
 
 
-def _print(outcomes: Sequence[_Outcome]) -> None:
+def _print(outcomes: Sequence[_Outcome], known: int) -> None:
     for outcome in outcomes:
         label, report = outcome.target.label, outcome.report
         if report is None:
@@ -130,7 +145,10 @@ def _print(outcomes: Sequence[_Outcome]) -> None:
             print_proofs(report.proofs)
     checked = [outcome.report for outcome in outcomes if outcome.report is not None]
     bad = sum(not report.ok for report in checked)
-    click.echo(f"{len(checked)} checked, {bad} with findings, {len(outcomes) - len(checked)} not checked")
+    click.echo(
+        f"{len(checked)} checked, {bad} with findings, {len(outcomes) - len(checked)} not checked"
+        + (f", {known} more in the baseline" if known else "")
+    )
 
 
 def _fields(outcome: _Outcome) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class Report:
         return text + (f", {self.known} more in the baseline" if self.known else "")
 
 
-def report(
+def report_of(
     findings: Iterable[Finding], sarif_path: str | None, baseline: str | None, new_baseline: str | None
 ) -> Report:
     """Compare findings with a baseline, and write the files that are asked for. Raises UsageError."""

@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from cutile_sim.api import simulate
-from cutile_sim.cli.findings import Report, findings_options, report
+from cutile_sim.cli.findings import Report, findings_options, report_of
 from cutile_sim.cli.launching import Launching, launch_options
 from cutile_sim.cli.output import FINDINGS, json_option, nearest, print_json
 from cutile_sim.cli.specs import make_arguments
@@ -110,7 +110,7 @@ def run(
     except KernelError as error:
         if options is None or not error.findings:
             raise
-        _stopped(error, report(error.findings, sarif_path, baseline, write_baseline), as_json)
+        _stopped(error, report_of(error.findings, sarif_path, baseline, write_baseline), as_json)
     finally:
         progress.close()
     seconds = time.perf_counter() - started
@@ -119,7 +119,7 @@ def run(
         save(save_path, written)
     comparisons = [compare(name, arrays[name], value, rtol, atol) for name, value in wanted.items()]
     failure = kernel.run_check(arguments.values)
-    found = report(result.findings, sarif_path, baseline, write_baseline) if options is not None else None
+    found = report_of(result.findings, sarif_path, baseline, write_baseline) if options is not None else None
     if as_json:
         fields = _fields(kernel, grid, result, seconds, written, comparisons, failure)
         if found is not None:
@@ -161,7 +161,8 @@ def _sanitize_options(
 def _stopped(error: KernelError, found: Report, as_json: bool) -> NoReturn:
     """Show what was found in a launch that did not end."""
     if as_json:
-        print_json({"error": error.reason, "printed": error.printed, "findings": [f.to_json() for f in found.new]})
+        fields = {"error": error.reason, "printed": error.printed, "findings": [f.to_json() for f in found.new]}
+        print_json({**fields, "findings_in_baseline": found.known})
     else:
         found.print()
     raise click.exceptions.Exit(FINDINGS)

@@ -89,7 +89,7 @@ def _benchmark(arch: str, args: tuple[Any, ...], time_limit_s: float | None = No
             compile_only(kernel, kernel_args, arch)
         else:
             start_s = time.perf_counter()
-            run(kernel, grid, kernel_args, arch, time_limit_s)
+            run(kernel, grid, kernel_args, arch, time_limit_s, is_trial=True)
             _seconds_of[function] = _seconds_of.get(function, 0.0) + time.perf_counter() - start_s
         _tuned.add(kernel)
     return _NOMINAL_US

@@ -65,9 +65,11 @@ def run(
     arch: str,
     time_limit_s: float | None = None,
     workers: int = 1,
+    *,
+    is_trial: bool = False,
 ) -> None:
     """Compile a kernel for its arguments and run it over a grid. Printed text goes to standard output. A launch that
-    is watched runs on one thread.
+    is watched runs on one thread; a trial, whose arguments may hold anything, is not watched by `watched_by`.
 
     Raises what the front-end raises for the kernel and its arguments, RuntimeError and UsageError for a grid that the
     driver refuses, and CutileSimError for what happens while the kernel runs.
@@ -77,7 +79,10 @@ def run(
         _check_grid_limits(grid)
         try:
             tracer = current_tracer()
-            program = program_of(compiled.module, compiled.entry, watched=bool(_watch) or tracer is not None)
+            watch = nullcontext if is_trial or not _watch else _watch[-1]
+            program = program_of(
+                compiled.module, compiled.entry, watched=watch is not nullcontext or tracer is not None
+            )
             limits = Limits(seconds=time_limit_s)
 
             def run_it(observer: Observer | None) -> LaunchResult:
@@ -91,7 +96,7 @@ def run(
                     workers=1 if observer is not None else workers,
                 )
 
-            with _watch[-1]() if _watch else nullcontext() as observer:
+            with watch() as observer:
                 result = run_it(observer) if tracer is None else tracer.run(compiled.entry, run_it, observer)
         except CutileSimError as error:
             _print(error.printed)

@@ -99,3 +99,58 @@ def test_bytecode(program: Program, add_file: Path, tmp_path: Path) -> None:
 def test_unknown_gpu(program: Program, add_file: Path) -> None:
     result = program("check", add_file, "--arch", "hopper")
     assert result.exit_code == 2 and "'hopper' is not the name of a GPU" in result.output
+
+
+ODD_TILE = """
+import cuda.tile as ct
+
+
+@ct.kernel
+def odd_tile(x):
+    ct.store(x, (0,), ct.load(x, (0,), (15,)))
+
+
+@ct.kernel
+def past_the_end(y):
+    ct.store(y, (ct.bid(0),), ct.load(y, (ct.bid(0) + 1,), (16,), check_bounds=False))
+"""
+ODD = ("--arg", "x=zeros:f32[60]", "--arg", "y=zeros:f32[64]")
+
+
+def test_sarif(program: Program, kernel_file: Callable[..., Path], tmp_path: Path) -> None:
+    log = tmp_path / "log.sarif"
+    path = kernel_file(ODD_TILE)
+    result = program("check", path, *ODD, "--grid", "4", "--sarif", log)
+    assert result.exit_code == 1
+    (run,) = json.loads(log.read_text())["runs"]
+    found = {(r["ruleId"], r["locations"][0]["physicalLocation"]["region"]["startLine"]) for r in run["results"]}
+    assert found >= {("compile", 7), ("CTS102", 12)}
+    assert {rule["id"] for rule in run["tool"]["driver"]["rules"]} == {id for id, _ in found}
+
+
+def test_baseline(program: Program, kernel_file: Callable[..., Path], tmp_path: Path) -> None:
+    known = tmp_path / "known.json"
+    path = kernel_file(ODD_TILE)
+    words: tuple[object, ...] = ("check", path, *ODD, "--grid", "4")
+    first = program(*words, "--write-baseline", known)
+    assert first.exit_code == 1 and "2 checked, 2 with findings, 0 not checked" in first.output
+    second = program(*words, "--baseline", known)
+    assert second.exit_code == 0 and "[compile]" not in second.output
+    assert "2 checked, 0 with findings, 0 not checked, " in second.output and "more in the baseline" in second.output
+    path.write_text("# one more line\n" + ODD_TILE.replace("(15,)", "(13,)"))
+    third = program(*words, "--baseline", known, "--json")
+    assert third.exit_code == 1
+    fields = json.loads(third.stdout)
+    assert [k["ok"] for k in fields["kernels"]] == [False, True] and fields["findings_in_baseline"] > 0
+    assert [f["id"] for k in fields["kernels"] for f in k["findings"]] == ["compile"]
+
+
+def test_files_of_findings_that_cannot_be(program: Program, add_file: Path, tmp_path: Path) -> None:
+    for option, path, words in (
+        ("--baseline", tmp_path / "none.json", "cannot read"),
+        ("--baseline", add_file, "is not a baseline"),
+        ("--sarif", tmp_path / "none" / "log.sarif", "cannot write"),
+        ("--write-baseline", tmp_path / "none" / "known.json", "cannot write"),
+    ):
+        result = program("check", add_file, option, path)
+        assert result.exit_code == 2 and words in result.output, result.output

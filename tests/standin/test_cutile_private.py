@@ -42,6 +42,24 @@ def test_tuning_runs_each_configuration_once(device_array: Any, capsys: pytest.C
     assert x.__cutile_sim_device_array__.tolist() == [2, 2, 2, 2, 1, 1, 1, 1]
 
 
+def test_trials_are_not_sanitized(device_array: Any) -> None:
+    """They are given whatever memory there is, to see how long they take."""
+    from cutile_sim.sanitize import Session
+
+    @ct.kernel
+    def invert(x, TILE: ct.Constant[int]):
+        ct.store(x, index=(0,), tile=1.0 / ct.load(x, index=(0,), shape=(TILE,)))
+
+    session = Session()
+    x = device_array(np.zeros(8, np.float32))
+    with launches.watched_by(session.watching):
+        ct.tune.exhaustive_search([4, 8], 0, lambda c: (1,), invert, lambda c: (x, c), quiet=True)
+        assert session.take() == ()
+        zeros = device_array(np.zeros(8, np.float32))
+        ct.launch(0, (1,), invert, (zeros, 8))
+    assert [f.id for f in session.take()] == ["CTS602"]
+
+
 def test_long_tuning_compiles_the_rest(device_array: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     @ct.kernel
     def count(x, TILE: ct.Constant[int]):
