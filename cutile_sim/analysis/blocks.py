@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cutile_sim.analysis.footprints import ACCESS_KINDS
+from cutile_sim.analysis.runs import distinct
 from cutile_sim.errors import UsageError
 from cutile_sim.traces.reader import LaunchTrace
 from cutile_sim.traces.record import Access
@@ -207,7 +208,7 @@ def tiles_of(
                     access.array.name,
                     box,
                     elements.size,
-                    elements.size == whole == len(np.unique(elements)),
+                    elements.size == whole == len(distinct(elements)),
                 )
             )
     return tuple(found)
@@ -261,7 +262,7 @@ def compare_blocks(launch: LaunchTrace, a: Sequence[int], b: Sequence[int]) -> B
     (elements_a, lines_a), (elements_b, lines_b) = _all_of(launch, a), _all_of(launch, b)
     arrays = []
     for array, kind in dict.fromkeys((*elements_a, *elements_b)):
-        one, other = (np.unique(np.concatenate(e.get((array, kind), [_NONE]))) for e in (elements_a, elements_b))
+        one, other = (distinct(np.concatenate(e.get((array, kind), [_NONE]))) for e in (elements_a, elements_b))
         both = len(np.intersect1d(one, other, assume_unique=True))
         arrays.append(ArrayComparison(array, kind, len(one) - both, len(other) - both, both))
     lines = tuple(
@@ -288,7 +289,7 @@ def _all_of(
         lines[where] = lines.get(where, 0) + 1
         for access in record.accesses:
             if access.takes_part(which):
-                touched = np.unique(access.elements(which))
+                touched = distinct(np.asarray(access.elements(which)))
                 elements.setdefault((access.array.name, record.kind), []).append(touched)
     return elements, lines
 

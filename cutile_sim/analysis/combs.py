@@ -7,7 +7,7 @@ described by a few short vectors and never enumerated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,63 +64,6 @@ class Comb:
     def scaled(self, other: Comb) -> Comb:
         """With one that has a single place, which only adds weight."""
         return Comb(self.step, self.weights * other.weights, self.low + other.low, self.high + other.high)
-
-
-def merged(combs: Sequence[Comb], step: int) -> Comb:
-    """One comb of that step, of which every step here must be a multiple, for all combinations of their places."""
-    total = combs[0] if combs[0].size == 1 else _spread(combs[0], step)
-    for comb in combs[1:]:
-        total = _two(total, comb, step)
-    return Comb(step, total.weights, total.low, total.high)
-
-
-def _spread(comb: Comb, step: int) -> Comb:
-    """The same places in smaller steps, those between without weight."""
-    every = comb.step // step
-    if every == 1:
-        return comb
-    count = (comb.size - 1) * every + 1
-    fields = []
-    for values, empty in ((comb.weights, 0), (comb.low, FAR), (comb.high, -FAR)):
-        spread = np.full(count, empty, np.int64)
-        spread[::every] = values
-        fields.append(spread)
-    return Comb(step, *fields)
-
-
-def _two(near: Comb, far: Comb, step: int) -> Comb:
-    """Both together, as a comb of `step`; `near` is of that step already."""
-    if near.size == 1 or far.size == 1:
-        return near.scaled(far) if far.size == 1 else _spread(far.scaled(near), step)
-    every = far.step // step
-    if every >= near.size:  # the copies do not meet
-        count = (far.size - 1) * every + near.size
-        fields = []
-        for outer, inner, empty in (
-            (np.multiply.outer(far.weights, near.weights), near.weights, 0),
-            (np.add.outer(far.low, near.low), near.low, FAR),
-            (np.add.outer(far.high, near.high), near.high, -FAR),
-        ):
-            rows = np.full((far.size, every), empty, np.int64)
-            rows[:, : inner.size] = outer
-            fields.append(rows.reshape(-1)[:count])
-        return Comb(step, *fields)
-    return _met(near, far, every)
-
-
-def _met(near: Comb, far: Comb, every: int) -> Comb:
-    """Copies of `near` at places `every` steps apart, which may meet: the shorter of the two is walked along."""
-    count = (far.size - 1) * every + near.size
-    weights = np.zeros(count, np.int64)
-    low, high = np.full(count, FAR, np.int64), np.full(count, -FAR, np.int64)
-    walked, whole, stride, across = (far, near, every, 1) if far.size <= near.size else (near, far, 1, every)
-    for i in range(walked.size):
-        if walked.weights[i]:
-            at = slice(i * stride, i * stride + (whole.size - 1) * across + 1, across)
-            weights[at] += walked.weights[i] * whole.weights
-            np.minimum(low[at], walked.low[i] + whole.low, out=low[at])
-            np.maximum(high[at], walked.high[i] + whole.high, out=high[at])
-    return Comb(near.step, weights, low, high)
 
 
 @dataclass(frozen=True)

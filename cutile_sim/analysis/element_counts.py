@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -12,15 +12,15 @@ import numpy as np
 from cutile_sim.analysis.cells import Cells
 from cutile_sim.analysis.combs import Footprint
 from cutile_sim.analysis.footprints import ACCESS_KINDS, Scattered, Selector, footprints
-from cutile_sim.analysis.spaces import space_bytes
-from cutile_sim.analysis.tally import Sums, Writers
+from cutile_sim.analysis.spaces import nested_axes
+from cutile_sim.analysis.tally import Edges, Sums, Writers
 from cutile_sim.errors import UsageError
 from cutile_sim.traces.reader import LaunchTrace
 
-MAX_BYTES = 1 << 30
+MAX_BYTES = 1 << 27
 """What one table of counts may take."""
-SLAB_ELEMENTS = 1 << 22
-"""Of how many elements the writers are looked for at once."""
+CELLS_AT_ONCE = 1 << 24
+"""In how many cells the writers are looked for at once."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,13 @@ def touches(
     Raises:
         UsageError: There is no such array, region or block; or so many cells that bins are needed.
     """
-    cells = Cells(launch.array(array), region, bins)
-    if space_bytes(cells) > MAX_BYTES:
-        raise UsageError(f"array {array} has {cells.elements:,} elements there: ask for a smaller region, or for bins")
+    cells = Cells.of(launch.array(array), region, bins)
+    _check_size(cells)
     sums = {kind: Sums(cells) for kind in ACCESS_KINDS}
     for kind, found in _found(launch, array, ACCESS_KINDS, between, blocks, lines):
         sums[kind].add(found)
     loads, stores, updates = (sums[kind].result() for kind in ACCESS_KINDS)
-    return Touches(array, cells.region, tuple(cells.edges), loads, stores, updates)
+    return Touches(array, cells.region, cells.edges, loads, stores, updates)
 
 
 @dataclass(frozen=True)
@@ -120,26 +119,27 @@ def coverage(
 ) -> Coverage:
     """Which elements of an array were never written, and which were stored by several blocks.
 
-    The cost follows the number of elements in the region, and of records once for every 4 million elements.
+    The cost follows the number of records and of places where the blocks' tiles begin or end, as `touches`.
 
     Args, Raises: as `touches`; `kinds` are those that count, ("load",) for what was read.
     """
-    cells = Cells(launch.array(array), region, bins)
+    cells = Cells.of(launch.array(array), region, bins)
+    _check_size(cells)
     unwritten, several = np.zeros(cells.shape, np.int64), np.zeros(cells.shape, np.int64)
-    if not cells.elements:
-        return Coverage(array, cells.region, tuple(cells.edges), unwritten, several)
-    if prod(cells.shape) * 8 > MAX_BYTES:
-        raise UsageError(f"array {array} has {cells.elements:,} elements there: ask for a smaller region, or for bins")
-    for slab in _slabs(cells.region):
-        one = Cells(cells.array, slab)
-        stores, writes = Writers(one), Writers(one)
-        for kind, found in _found(launch, array, kinds, between, blocks):
-            writes.add(found)
+
+    def found() -> Iterator[tuple[str, Footprint | Scattered]]:
+        return _found(launch, array, kinds, between, blocks, numbered=True)
+
+    for part in _alike(cells, found):
+        stores, writes = Writers(part), Writers(part)
+        for kind, one in found():
+            writes.add(one)
             if kind != "atomic":
-                stores.add(found)
-        _add_binned(unwritten, ~writes.result()[0], slab, cells)
-        _add_binned(several, stores.result()[1], slab, cells)
-    return Coverage(array, cells.region, tuple(cells.edges), unwritten, several)
+                stores.add(one)
+        sizes = part.sizes()
+        _add_binned(unwritten, ~writes.result()[0] * sizes, part, cells)
+        _add_binned(several, stores.result()[1] * sizes, part, cells)
+    return Coverage(array, cells.region, cells.edges, unwritten, several)
 
 
 def touched_elements(launch: LaunchTrace, array: str) -> tuple[dict[str, int], dict[str, int]]:
@@ -149,17 +149,36 @@ def touched_elements(launch: LaunchTrace, array: str) -> tuple[dict[str, int], d
     """
     info = launch.array(array)
     lanes, distinct = dict.fromkeys(ACCESS_KINDS, 0), dict.fromkeys((*ACCESS_KINDS, "written"), 0)
-    for slab in _slabs(tuple((0, n) for n in info.shape)) if info.size else ():
-        cells = Cells(info, slab)
-        sums = {kind: Sums(cells) for kind in ACCESS_KINDS}
-        for kind, found in _found(launch, array, ACCESS_KINDS, None, ()):
-            sums[kind].add(found)
-        counts = {kind: sums[kind].once() for kind in ACCESS_KINDS}
-        for kind, values in counts.items():
-            lanes[kind] += int(values.sum())
-            distinct[kind] += int(np.count_nonzero(values))
-        distinct["written"] += int(np.count_nonzero(counts["store"] + counts["atomic"]))
+
+    def found() -> Iterator[tuple[str, Footprint | Scattered]]:
+        return _found(launch, array, ACCESS_KINDS, None, ())
+
+    for part in _alike(Cells.of(info, bins=(1,) * len(info.shape)), found):
+        sums: dict[str, Sums] = {}
+        for kind, footprint in found():
+            if kind not in sums:
+                sums[kind] = Sums(part)
+            sums[kind].add(footprint)
+        for kind, one in sums.items():
+            lanes[kind] += one.space.total(one.values)
+            distinct[kind] += one.space.total(one.values > 0)
+        written = [one for kind, one in sums.items() if kind != "load"]
+        if written:
+            distinct["written"] += written[0].space.total(np.sum([one.values for one in written], axis=0) > 0)
     return lanes, distinct
+
+
+def _alike(cells: Cells, found: Callable[[], Iterator[tuple[str, Footprint | Scattered]]]) -> Iterator[Cells]:
+    """Cells within some others whose elements are touched alike, in parts that fit into memory."""
+    if 0 in cells.shape:
+        return
+    edges = Edges(cells)
+    for _, one in found():
+        edges.add(one)
+    if nested_axes(cells.array) is None:  # counted along memory, all of it at once
+        yield Cells.of(cells.array, cells.region)
+        return
+    yield from edges.cells(CELLS_AT_ONCE)
 
 
 def _found(
@@ -169,6 +188,8 @@ def _found(
     between: tuple[int, int] | None,
     blocks: Sequence[Any],
     lines: Sequence[Any] = (),
+    *,
+    numbered: bool = False,
 ) -> Iterator[tuple[str, Footprint | Scattered]]:
     selector = Selector(launch, blocks)
     number = launch.array(array).number
@@ -176,34 +197,27 @@ def _found(
         selection = selector.of(record.group)
         for access in record.accesses:
             if access.array.number == number:
-                for found in footprints(access, selection):
+                for found in footprints(access, selection, numbered=numbered):
                     yield record.kind, found
 
 
-def _slabs(region: tuple[tuple[int, int], ...]) -> Iterator[tuple[tuple[int, int], ...]]:
-    """The region in parts of at most `SLAB_ELEMENTS`, cut along its axes in turn."""
-    for axis, (first, end) in enumerate(region):
-        if prod(e - f for f, e in region) <= SLAB_ELEMENTS:
-            break
-        if end - first == 1:
-            continue
-        rest = prod(e - f for f, e in region[axis + 1 :])
-        step = max(SLAB_ELEMENTS // rest, 1)
-        for at in range(first, end, step):
-            yield from _slabs((*region[:axis], (at, min(at + step, end)), *region[axis + 1 :]))
-        return
-    yield region
+def _check_size(cells: Cells) -> None:
+    places = cells.array.span_elems if nested_axes(cells.array) is None else 0
+    if 8 * max(prod(cells.shape), places) > MAX_BYTES:
+        count = prod(cells.shape)
+        raise UsageError(
+            f"array {cells.array.name} has {count:,} elements there: ask for a smaller region, or for bins"
+        )
 
 
-def _add_binned(total: np.ndarray, flags: np.ndarray, slab: tuple[tuple[int, int], ...], cells: Cells) -> None:
-    """Add a slab's flags to the cells that its elements are in."""
+def _add_binned(total: np.ndarray, values: np.ndarray, part: Cells, cells: Cells) -> None:
+    """Add values of cells that lie within coarser ones to these."""
     at = []
-    counts: np.ndarray = flags
-    for axis, ((first, end), edges) in enumerate(zip(slab, cells.edges, strict=True)):
-        from_cell = int(np.searchsorted(edges, first, "right")) - 1
-        to_cell = int(np.searchsorted(edges, end, "left"))
-        starts = np.maximum(edges[from_cell:to_cell] - first, 0)
-        if len(starts) != counts.shape[axis]:
-            counts = np.add.reduceat(counts, starts, axis=axis, dtype=np.int64)
-        at.append(slice(from_cell, to_cell))
-    total[tuple(at)] += counts
+    for axis, (fine, coarse) in enumerate(zip(part.edges, cells.edges, strict=True)):
+        first = int(np.searchsorted(coarse, fine[0], "right")) - 1
+        end = int(np.searchsorted(coarse, fine[-1], "left"))
+        starts = np.searchsorted(fine, np.maximum(coarse[first:end], fine[0]))
+        if len(starts) != values.shape[axis]:
+            values = np.add.reduceat(values, starts, axis=axis)
+        at.append(slice(first, end))
+    total[tuple(at)] += values

@@ -109,13 +109,16 @@ class Scattered(NamedTuple):
     high: np.ndarray
 
 
-def footprints(access: Access, selection: Selection) -> Iterator[Footprint | Scattered]:
-    """What the selected blocks touch in an access, in elements of the array from its element 0."""
+def footprints(access: Access, selection: Selection, *, numbered: bool) -> Iterator[Footprint | Scattered]:
+    """What the selected blocks touch in an access, in elements of the array from its element 0.
+
+    Blocks that need not be told apart are taken as one where not `numbered`, which makes for fewer and longer runs.
+    """
     if not selection.parts:
         return
     if access.is_window and access.unit_bytes % access.array.item_bytes == 0:
         for part in selection.parts:
-            found = _window(access, part)
+            found = _window(access, part, numbered)
             if found is not None:
                 yield found
     elif access.is_window:
@@ -128,7 +131,7 @@ def footprints(access: Access, selection: Selection) -> Iterator[Footprint | Sca
         yield _scattered(access, selection)
 
 
-def _window(access: Access, part: Part) -> Footprint | None:
+def _window(access: Access, part: Part, numbered: bool) -> Footprint | None:
     assert access.strides is not None
     items = access.unit_bytes // access.array.item_bytes
     first, combs = access.offset * items, []
@@ -138,7 +141,7 @@ def _window(access: Access, part: Part) -> Footprint | None:
         if not taken.any():
             return None
         step = access.strides[axis] * items if access.shape[axis] > 1 else 0
-        comb, shift = Comb.of_blocks(taken, ids, step)
+        comb, shift = Comb.of_blocks(taken, ids if numbered else np.zeros_like(ids), step)
         combs.append(comb)
         first += shift
     for count, stride in zip(access.tile_shape, access.strides[3:], strict=True):

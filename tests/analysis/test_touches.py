@@ -138,11 +138,13 @@ def test_in_bins_of_a_region_between_records_of_some_blocks(case: Any, data: Any
     between = (data.draw(st.integers(0, 3)), data.draw(st.integers(0, 4)))
     x, y = data.draw(st.integers(0, 3)), data.draw(st.integers(0, 2))
     blocks = (f"{x}:{x + 2},{y}", (1, 1, 1))
-    got = touches(made, "a", region=region, bins=bins, between=between, blocks=blocks)
+    lines = data.draw(st.sampled_from([(), (1,), ("k.py:2-3",)]))  # loads; stores and updates
+    got = touches(made, "a", region=region, bins=bins, between=between, blocks=blocks, lines=lines)
 
     def wanted(number: int, block: tuple[int, int, int]) -> bool:
         inside = (x <= block[0] < x + 2 and block[1] == y) or block == (1, 1, 1)
-        return between[0] <= number < between[1] and inside
+        kinds = {(): tuple(NAMES), (1,): ("load",)}.get(lines, ("store", "atomic"))
+        return between[0] <= number < between[1] and inside and rows[number].kind in kinds
 
     for kind, found in enumerated(rows, item, wanted).items():
         counts = place_counts(found)
@@ -174,11 +176,14 @@ def test_who_wrote_what(case: Any, in_slabs: bool) -> None:
     (shape, strides), rows, item, made = case
     with pytest.MonkeyPatch.context() as patch:
         if in_slabs:
-            patch.setattr("cutile_sim.analysis.element_counts.SLAB_ELEMENTS", 3)
+            patch.setattr("cutile_sim.analysis.element_counts.CELLS_AT_ONCE", 3)
         single = coverage(made, "a")
         bins = tuple(2 for _ in shape)
         binned = coverage(made, "a", bins=bins)
+        read = coverage(made, "a", kinds=("load",))
     found = enumerated(rows, item)
+    read_places = place_counts(found["load"])
+    np.testing.assert_array_equal(read.unwritten, over_elements(shape, strides, lambda place: not read_places[place]))
     writers: dict[int, set[Any]] = {}
     stored: dict[int, set[Any]] = {}
     for block, place in (*found["store"], *found["atomic"]):
