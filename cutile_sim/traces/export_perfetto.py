@@ -28,6 +28,7 @@ MOST_RECORDS = 250_000
 _GAP_NS = 1000
 """Between two launches."""
 _LAUNCH_ROW = 0
+"""The row of a launch as a whole; those of its blocks follow."""
 
 
 def write_perfetto(trace: Trace, path: str | os.PathLike[str], *, launches: Sequence[int] = ()) -> tuple[str, ...]:
@@ -48,17 +49,18 @@ def write_perfetto(trace: Trace, path: str | os.PathLike[str], *, launches: Sequ
     """
     chosen = chosen_launches(trace, launches)
     notes: list[str] = []
-    left, begin_ns = MOST_RECORDS, 0
+    left, begin_ns, number = MOST_RECORDS, 0, 1
     flows = count(1)
     with whole_file(path) as stream:
         stream.write(b'{"displayTimeUnit": "ns", "traceEvents": [')
         separator = b"\n"
         for launch in chosen:
-            timeline = _Timeline(launch, begin_ns, left, flows)
+            timeline = _Timeline(launch, begin_ns, left, number, flows)
             for event in timeline.events():
                 stream.write(separator + json.dumps(event).encode())
                 separator = b",\n"
             left -= timeline.shown
+            number += 1 + timeline.rows
             begin_ns = timeline.end_ns + _GAP_NS
             if timeline.shown < timeline.total:
                 notes.append(
@@ -85,16 +87,20 @@ class _Span:
 class _Timeline:
     """One launch that begins at `begin_ns`, with up to `most` records.
 
+    It is the process `number`, and its rows are threads that count on from there: Perfetto wants them to be unlike
+    those of other processes, and not 0.
+
     Attributes:
+        rows: How many rows its blocks take.
         shown, total: Records that are shown, and that there are.
         end_ns: When the launch ends.
     """
 
-    def __init__(self, launch: LaunchTrace, begin_ns: int, most: int, flows: Iterator[int]) -> None:
+    def __init__(self, launch: LaunchTrace, begin_ns: int, most: int, number: int, flows: Iterator[int]) -> None:
         self.launch, self.begin_ns = launch, begin_ns
         self._flows = flows
         self._text = SourceText(launch)
-        self._pid = launch.number + 1
+        self._number = number
         self._keys: WeakKeyDictionary[GroupInfo, bytes] = WeakKeyDictionary()
         self._spans: dict[bytes, _Span] = {}
         self.total = len(launch.record_ops)
@@ -106,7 +112,7 @@ class _Timeline:
         with launch.trace.damage():
             seconds = float(launch.facts["seconds"])
         self.end_ns = begin_ns + max(round(seconds * 1e9), last_ns)
-        self._rows = _assign_rows(list(self._spans.values()))
+        self.rows = _assign_rows(list(self._spans.values()))
         self._fed = _products_of_loads(launch.ops, set(launch.record_ops[: self.shown].tolist()))
         self._waiting: dict[tuple[bytes, int], list[int]] = {}
 
@@ -117,8 +123,8 @@ class _Timeline:
         yield self._named("process_sort_index", _LAUNCH_ROW, sort_index=self.launch.number)
         yield self._named("thread_name", _LAUNCH_ROW, name="launch")
         yield self._named("thread_sort_index", _LAUNCH_ROW, sort_index=_LAUNCH_ROW)
-        for row in range(1, self._rows + 1):
-            yield self._named("thread_name", row, name=f"blocks in step, row {row}")
+        for row in range(1, self.rows + 1):
+            yield self._named("thread_name", row, name="blocks in step")
             yield self._named("thread_sort_index", row, sort_index=row)
         length_ns = self.end_ns - self.begin_ns
         yield self._slice(self.launch.kernel, "launch", _LAUNCH_ROW, 0, length_ns, self._launch_facts())
@@ -193,10 +199,16 @@ class _Timeline:
             span.end_ns = end_ns
 
     def _named(self, what: str, row: int, **facts: Any) -> dict[str, Any]:
-        return {"ph": "M", "name": what, "pid": self._pid, "tid": row, "args": facts}
+        return {"ph": "M", "name": what, "pid": self._number, "tid": self._number + row, "args": facts}
 
     def _event(self, phase: str, name: str, row: int, at_ns: int) -> dict[str, Any]:
-        return {"ph": phase, "name": name, "pid": self._pid, "tid": row, "ts": (self.begin_ns + at_ns) / 1000}
+        return {
+            "ph": phase,
+            "name": name,
+            "pid": self._number,
+            "tid": self._number + row,
+            "ts": (self.begin_ns + at_ns) / 1000,
+        }
 
     def _slice(
         self, name: str, category: str, row: int, at_ns: int, took_ns: int, facts: dict[str, Any]
