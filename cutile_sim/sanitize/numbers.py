@@ -117,7 +117,8 @@ class Numbers(Check):
             bad = bad & lanes
         if not bad.any():
             return
-        events = [e for bit in (NAN, INFINITE) if (e := self.watch.event_behind([value], bit)) is not None]
+        nearest = (next(self.watch.events_behind([value], bit), None) for bit in (NAN, INFINITE))
+        events = [event for event in nearest if event is not None]
         if not events:
             return
         event = min(events, key=lambda e: e.number)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ from cutile_sim.sanitize.shadows import (
     clean,
     clean_of,
 )
-from cutile_sim.sanitize.watch import BATCH_AXES, Check, Handler, Watch, first_position
+from cutile_sim.sanitize.watch import BATCH_AXES, Check, Event, Handler, Watch, first_position
 from cutile_sim.tileir.core import Op, Value
 from cutile_sim.tileir.types import PaddingValue, TileType
 
@@ -36,6 +38,9 @@ _REACHED = {
     "CTS303": "is used as an address, an index or a mask",
     "CTS304": "is printed or asserted",
 }
+
+MOST_ORIGINS = 3
+"""So many places are named that an undetermined value may come from."""
 
 
 class Undetermined(Check):
@@ -209,13 +214,13 @@ class Undetermined(Check):
                     self._report(id, int(bit), op, value, (bad & bit) != 0)
 
     def _report(self, id: str, bit: int, op: Op, value: Value, bad: np.ndarray) -> None:
-        event = self.watch.event_behind([value], bit)
+        events = list(islice(self.watch.events_behind([value], bit), MOST_ORIGINS))
         position = first_position(bad)
         block, lane = self.watch.block_at(position), position[BATCH_AXES:]
         repeats = 1 if self.watch.cx.group is None else self.watch.cx.repeats(bad.shape)
         count = int(np.count_nonzero(bad)) * repeats
         if bit == UNDEFINED:
-            assert event is not None
+            event = events[0]
             self.watch.report(
                 event.id,
                 "error",
@@ -230,11 +235,11 @@ class Undetermined(Check):
         self.watch.report(
             id,
             "error",
-            f"an undetermined value {_REACHED[id]}" + (f": it comes from {event.message.rstrip(',')}" if event else ""),
+            f"an undetermined value {_REACHED[id]}" + _origins(events),
             op,
             block=block,
             lane=lane,
-            related=() if event is None else (("it comes from", event.op.location),),
+            related=[("or from" if i else "it comes from", event.op.location) for i, event in enumerate(events)],
             count=count,
         )
 
@@ -293,3 +298,9 @@ class Undetermined(Check):
                 state[offsets[here]] = spread[here] & DOUBTFUL
                 own = own or allocation in self.scratch
         return own
+
+
+def _origins(events: Sequence[Event]) -> str:
+    """Where a value may come from, in words."""
+    words = list(dict.fromkeys(event.message.rstrip(",") for event in events))
+    return f": it comes from {', or from '.join(words)}" if words else ""

@@ -180,13 +180,14 @@ class Watch:
             lane = tuple(int(i) for i in position[BATCH_AXES:])
             self.events[op, bit] = Event(id, bit, op, message, self.block_at(position), lane, len(self.events))
 
-    def event_behind(self, values: Iterable[Value], bit: int) -> Event | None:
-        """The nearest operation behind some values at which such an event began."""
+    def events_behind(self, values: Iterable[Value], bit: int) -> Iterator[Event]:
+        """Where such events began, of the operations behind some values, nearest first."""
+        seen: set[Op] = set()
         for value in self.behind(values):
             maker = self.makers.get(value)
-            if maker is not None and (event := self.events.get((maker, bit))) is not None:
-                return event
-        return None
+            if maker is not None and maker not in seen and (event := self.events.get((maker, bit))) is not None:
+                seen.add(maker)
+                yield event
 
     def depends_on(self, values: Iterable[Value], names: frozenset[str]) -> bool:
         """Whether values may be made from results of operations of these names."""

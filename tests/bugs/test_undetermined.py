@@ -287,3 +287,22 @@ def assert_on_elements(x):
 
 def test_assertion(pair):
     pair("assert_on_padding", "assert_on_elements", (2,), lambda: (floats(20),))
+
+
+@ct.kernel
+def product_of_two(x, w, y):
+    """Either array may be too short: both are named."""
+    ct.store(y, (0,), ct.load(x, (0,), (32,)) * ct.load(w, (0,), (32,)))  # BUG: CTS301
+
+
+@ct.kernel
+def product_of_two_padded(x, w, y):
+    a, b = ct.load(x, (0,), (32,), padding_mode=PAD.ZERO), ct.load(w, (0,), (32,), padding_mode=PAD.ZERO)
+    ct.store(y, (0,), a * b)
+
+
+def test_two_origins(pair):
+    (finding,) = pair("product_of_two", "product_of_two_padded", (1,), lambda: (floats(24), floats(20), floats(32)))
+    assert finding.count == 12
+    assert "lanes outside array 'x', loaded without a padding value, or from lanes outside array 'w'" in finding.message
+    assert [word for word, _ in finding.related] == ["it comes from", "or from"]
