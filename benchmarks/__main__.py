@@ -1,6 +1,7 @@
 """Times the simulator against NumPy on whole arrays.
 
-    python -m benchmarks [--json FILE] [--only WORD] [--rounds N] [--small] [--workers N] [--traces] [--blas-threads N]
+    python -m benchmarks [--json FILE] [--only WORD] [--rounds N] [--small] [--workers N] [--traces] [--sanitize]
+                         [--blas-threads N]
 
 Prints, for each kernel, milliseconds of processor time of NumPy and of the simulator and their ratio, all measured in
 this one run and each result checked; then what a launch costs, what the import costs, and how the cost grows with the
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 TARGET_MEAN, TARGET_MOST, TARGET_LAUNCH_MS, TARGET_IMPORT_S = 2.0, 4.0, 0.15, 0.1
+TARGET_SANITIZED = 5.0
 
 
 def parse() -> argparse.Namespace:
@@ -31,6 +33,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--small", action="store_true", help="small problems: checks results, times mean nothing")
     parser.add_argument("--workers", type=int, default=0, help="also measure launches on this many threads")
     parser.add_argument("--traces", action="store_true", help="also measure what recording costs")
+    parser.add_argument("--sanitize", action="store_true", help="also measure what the sanitizer costs")
     parser.add_argument("--blas-threads", type=int, default=1, help="threads of NumPy's BLAS (default 1)")
     return parser.parse_args()
 
@@ -97,6 +100,23 @@ def measure_traces(args: argparse.Namespace) -> list[dict[str, Any]]:
     return rows
 
 
+def measure_sanitized(args: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
+    """Time sanitized runs of all kernels against plain ones, and print them."""
+    from benchmarks import basic, library
+    from benchmarks.sanitizing import measure_sanitizer
+
+    figures: dict[str, list[dict[str, Any]]] = {}
+    print(f"{'sanitizer':28} {'plain ms':>9} {'with ms':>9} {'ratio':>6}")
+    for title, problems in (("basic", basic.PROBLEMS), ("library", library.PROBLEMS)):
+        figures[title] = []
+        for name, (full, small) in problems.items():
+            if args.only in name:
+                cost = measure_sanitizer(name, (small if args.small else full)(), args.rounds)
+                print(f"{name:28} {cost.plain_ms:9.2f} {cost.sanitized_ms:9.2f} {cost.ratio:6.2f}", flush=True)
+                figures[title].append(asdict(cost))
+    return figures
+
+
 def judge(figures: dict[str, Any]) -> list[str]:
     """The targets of this project that the figures miss."""
     basic = figures["basic"]
@@ -108,6 +128,11 @@ def judge(figures: dict[str, Any]) -> list[str]:
     ]
     if figures["launch_ms"] > TARGET_LAUNCH_MS:
         missed.append(f"a launch takes {figures['launch_ms']:.3f} ms, over {TARGET_LAUNCH_MS}")
+    missed += [
+        f"sanitized {r['name']}: {r['ratio']:.2f} is over {TARGET_SANITIZED}"
+        for r in figures.get("sanitizer", {}).get("basic", ())
+        if r["ratio"] > TARGET_SANITIZED
+    ]
     if figures["import_s"] > TARGET_IMPORT_S:
         missed.append(f"the import adds {figures['import_s']:.3f} s, over {TARGET_IMPORT_S}")
     return missed
@@ -124,6 +149,8 @@ def main() -> int:
     figures = measure_kernels(args)
     if args.traces:
         figures["traces"] = measure_traces(args)
+    if args.sanitize:
+        figures["sanitizer"] = measure_sanitized(args)
     if not args.only:
         figures |= measure_costs(args)
         if not args.small:

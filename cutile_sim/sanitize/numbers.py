@@ -112,18 +112,16 @@ class Numbers(Check):
         assert isinstance(value, Value)
         lanes = counting(place, mask)
         numbers = to_carrier(stored, element)
-        bad = ~np.isfinite(numbers)
+        nan, infinite = np.isnan(numbers), np.isinf(numbers)
         if lanes is not None:
-            bad = bad & lanes
-        if not bad.any():
-            return
-        nearest = (next(self.watch.events_behind([value], bit), None) for bit in (NAN, INFINITE))
+            nan, infinite = nan & lanes, infinite & lanes
+        bits = (NAN, INFINITE) if nan.any() else (INFINITE,) if infinite.any() else ()
+        nearest = (next(self.watch.events_behind([value], bit), None) for bit in bits)
         events = [event for event in nearest if event is not None]
         if not events:
             return
         event = min(events, key=lambda e: e.number)
-        at = first_position(bad)
-        what = "NaN" if np.isnan(numbers[at if numbers.shape == bad.shape else ...]).any() else "infinity"
+        what = "NaN" if NAN in bits and (event.bit == NAN or not infinite.any()) else "infinity"
         self.watch.report(
             event.id,
             "warning",
@@ -132,7 +130,7 @@ class Numbers(Check):
             block=event.block,
             lane=event.lane,
             related=(("stored", op.location),),
-            count=int(np.count_nonzero(bad)),
+            count=int(np.count_nonzero(nan | infinite)),
         )
 
 

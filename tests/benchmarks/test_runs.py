@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_every_benchmark_runs_small(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
-    command = [sys.executable, "-m", "benchmarks", "--small", "--workers", "2", "--traces", "--json", str(file)]
+    command = [sys.executable, "-m", "benchmarks", "--small", "--workers", "2", "--traces", "--sanitize"]
+    command += ["--json", str(file)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     figures = json.loads(file.read_text())
@@ -27,6 +28,7 @@ def test_every_benchmark_runs_small(tmp_path: Path) -> None:
             assert row["ratio"] > 0 and row["speedup"] > 0
             assert row["name"] in done.stdout
     assert len(figures["traces"]) == 9 and all(row["ratio"] > 0 for row in figures["traces"])
+    assert [len(figures["sanitizer"][g]) for g in ("basic", "library")] == [9, 10]
     assert figures["launch_ms"] > 0 and figures["import_s"] > 0
     assert [item["blocks"] for item in figures["scaling"]] == [1000]
 

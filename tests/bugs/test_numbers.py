@@ -89,6 +89,18 @@ def test_nan_in_the_data(planted):
 
 
 @ct.kernel
+def nan_dropped_infinity_kept(x, y):
+    """A NaN that is dropped is none, though an infinity of the data is stored."""
+    t = ct.load(x, (0,), (16,))
+    root = ct.sqrt(t)
+    ct.store(y, (0,), ct.where(t < 0, 0.0, root))
+
+
+def test_nan_that_is_dropped(planted):
+    planted("nan_dropped_infinity_kept", (1,), lambda: (floats(1, -1, np.inf), floats(0)))
+
+
+@ct.kernel
 def to_float8(x, y):
     ct.store(y, (0,), ct.load(x, (0,), (16,)).astype(ct.float8_e4m3fn))  # BUG: CTS603
 
