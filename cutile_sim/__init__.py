@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from cutile_sim.version import __version__
 
 if TYPE_CHECKING:
-    from cutile_sim.api import load, simulate
+    from cutile_sim.api import debug, load, simulate
     from cutile_sim.checker import CheckReport, check
+    from cutile_sim.debugger import Session, Stop
     from cutile_sim.errors import (
         AssertionFailedError,
         BudgetExceededError,
@@ -51,6 +52,8 @@ __all__ = [
     "OutOfBoundsError",
     "ProofReport",
     "ReadOnlyError",
+    "Session",
+    "Stop",
     "Trace",
     "TraceOptions",
     "UnsupportedError",
@@ -58,6 +61,7 @@ __all__ = [
     "VerifyError",
     "__version__",
     "check",
+    "debug",
     "install",
     "load",
     "load_trace",
@@ -70,6 +74,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "debug": "api",
     "load": "api",
     "simulate": "api",
     "CheckReport": "checker",
@@ -81,6 +86,8 @@ _HOMES = {
     "install": "standin",
     "simulated_launches": "standin",
     "uninstall": "standin",
+    "Session": "debugger",
+    "Stop": "debugger",
     "Trace": "traces",
     "TraceOptions": "traces",
     "load_trace": "traces",

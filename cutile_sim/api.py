@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import numpy as np
 
 from cutile_sim.engine.context import Fill
 from cutile_sim.engine.machine import Limits
-from cutile_sim.engine.observer import Observer
+from cutile_sim.engine.observer import Observer, Observers
 from cutile_sim.errors import CutileSimError, UsageError
 from cutile_sim.launch import LaunchResult, check_grid, launch, program_of
 from cutile_sim.tileir.core import Function, Module
@@ -19,6 +19,8 @@ from cutile_sim.tileir.decode import decode
 from cutile_sim.traces.active import current as current_tracer
 
 if TYPE_CHECKING:
+    from cutile_sim.debugger import Session, Stop, Subject
+    from cutile_sim.frontend.params import LaunchParam
     from cutile_sim.sanitize import SanitizeOptions, Sanitizer
 
 FILLS = ("sentinel", "zero", "ones")
@@ -91,6 +93,36 @@ def _sanitizer(sanitize: bool | SanitizeOptions, observer: Observer | None) -> S
     return Sanitizer(None if sanitize is True else sanitize)
 
 
+class _Prepared(NamedTuple):
+    """A kernel ready to run. Bytecode says neither what its flat parameters nor what the Python ones are called."""
+
+    module: Module
+    function: Function
+    params: list[LaunchParam]
+    flat_names: tuple[str, ...]
+    names: tuple[str, ...] | None
+
+
+def _prepare(kernel: Any, args: Sequence[Any], arch: str | None, bytecode_version: str | None) -> _Prepared:
+    """Compile a kernel for its arguments, or bind them to its bytecode."""
+    if isinstance(kernel, Module):
+        from cutile_sim.frontend.bytecode import bind_entry
+
+        function = entry_of(kernel)
+        return _Prepared(kernel, function, bind_entry(function, args), (), None)
+    from cutile_sim.frontend.annotations import kernel_parameters
+    from cutile_sim.frontend.export import prepare_launch
+
+    compiled, params = prepare_launch(kernel, args, arch=arch, bytecode_version=bytecode_version)
+    return _Prepared(compiled.module, compiled.entry, params, compiled.parameter_names, kernel_parameters(kernel).names)
+
+
+def _subject(ready: _Prepared, args: Sequence[Any], grid: tuple[int, int, int]) -> Subject:
+    from cutile_sim.debugger import make_subject
+
+    return make_subject(ready.function, ready.params, grid, ready.names, args, ready.flat_names)
+
+
 def simulate(
     kernel: Any,
     grid: Any,
@@ -107,6 +139,8 @@ def simulate(
     progress: Callable[[int], None] | None = None,
     observer: Observer | None = None,
     sanitize: bool | SanitizeOptions = False,
+    break_at: int | str | Sequence[int | str] | None = None,
+    break_blocks: Any = (0, 0, 0),
 ) -> LaunchResult:
     """Run a kernel over a grid on the CPU, as `ct.launch` would on a GPU: arrays are written in place.
 
@@ -133,6 +167,9 @@ def simulate(
         observer: Sees every operation and access (`cutile_sim.engine.observer.Observer`); such a launch is slower.
         sanitize: Look for mistakes that a GPU hides, and note them in `findings` of the result, or of the error that
             stops the launch. True for all checks, or the options to choose by. Leaves no room for another observer.
+        break_at: A line of the kernel's file, `"FILE:LINE"`, or a list of them: what the kernel's variables hold each
+            time a block comes to one is noted in `stops` of the result, or of the error that stops the launch.
+        break_blocks: The block whose stops are noted, such as (1, 2), or a list of blocks.
 
     Returns:
         What the launch printed, did and counted.
@@ -151,24 +188,26 @@ def simulate(
     _check_positive("batch_blocks", batch_blocks)
     _check_count("workers", workers)
     tracer = current_tracer()
-    if executor is not None and (observer is not None or sanitize or progress is not None or tracer is not None):
-        raise UsageError("a launch on an executor cannot be watched: leave out observer, sanitize, progress and traces")
-    if executor is None and workers > 1 and (observer is not None or sanitize):
-        raise UsageError("a launch that is watched runs on one thread: leave out workers, or observer and sanitize")
+    watched = observer is not None or sanitize or break_at is not None
+    if executor is not None and (watched or progress is not None or tracer is not None):
+        raise UsageError(
+            "a launch on an executor cannot be watched: leave out observer, sanitize, progress, break_at and traces"
+        )
+    if executor is None and workers > 1 and watched:
+        raise UsageError(
+            "a launch that is watched runs on one thread: leave out workers, or observer, sanitize and break_at"
+        )
     args, warnings = _plain_numbers(args)
     sanitizer = _sanitizer(sanitize, observer)
     observer = sanitizer or observer
-    if isinstance(kernel, Module):
-        from cutile_sim.frontend.bytecode import bind_entry
+    ready = _prepare(kernel, args, arch, bytecode_version)
+    module, function, params = ready.module, ready.function, ready.params
+    stops: list[Stop] = []
+    if break_at is not None:
+        from cutile_sim.debugger import recorders
 
-        function = entry_of(kernel)
-        module = kernel
-        params = bind_entry(function, args)
-    else:
-        from cutile_sim.frontend.export import prepare_launch
-
-        compiled, params = prepare_launch(kernel, args, arch=arch, bytecode_version=bytecode_version)
-        module, function = compiled.module, compiled.entry
+        recording = recorders(_subject(ready, args, blocks), break_at, break_blocks, stops)
+        observer = Observers(*([] if observer is None else [observer]), *recording)
     stream = sys.stdout if echo is True else echo
     limits = Limits(step_limit, time_limit)
     try:
@@ -187,7 +226,10 @@ def simulate(
                 batch_blocks=batch_blocks,
             )
         else:
-            program = program_of(module, function, watched=observer is not None or tracer is not None)
+            in_order = observer is not None and observer.in_order
+            program = program_of(
+                module, function, watched=observer is not None or tracer is not None, in_order=in_order
+            )
 
             def run(watcher: Observer | None) -> LaunchResult:
                 return launch(
@@ -208,10 +250,65 @@ def simulate(
             stream.write(error.printed)
         if sanitizer is not None:
             error.findings = sanitizer.findings_with(error)
+        error.stops = tuple(stops)
         raise
     if stream and result.printed:
         stream.write(result.printed)
     if sanitizer is not None:
         result.findings = sanitizer.findings
     result.warnings = (*warnings, *result.warnings)
+    result.stops = tuple(stops)
     return result
+
+
+def debug(
+    kernel: Any,
+    grid: Any,
+    *args: Any,
+    block: Any = (0, 0, 0),
+    sanitize: bool | SanitizeOptions = False,
+    **options: Any,
+) -> Session:
+    """Run a kernel step by step: the launch stops at each line of one block that it is asked to stop at.
+
+    with debug(kernel, grid, *args, block=(1, 2)) as session:
+        session.break_at("matmul.py:23", "k == 3")
+        session.cont()
+        session.print("acc[0:4, :2]")
+
+    Args:
+        kernel, grid, args: As for `simulate`.
+        block: The block to look at. All blocks run, in the order and in the batches of a plain launch.
+        sanitize: As for `simulate`: `Session.run_to_finding` then stops at what is found.
+        options: What else `simulate` takes, but `observer`, `executor`, `workers` and `break_at`.
+
+    Returns:
+        The session; entering it starts the launch. Leaving it lets the launch run to its end.
+
+    Raises:
+        UsageError: The arguments, the grid, the block or an option make no sense.
+        VerifyError, UnsupportedError, cuda.tile.TileError: As for `simulate`. What the kernel does wrong is raised by
+            the command of the session that runs into it.
+    """
+    from cutile_sim.debugger import Session
+
+    for name in ("observer", "executor", "workers", "break_at", "break_blocks"):
+        if name in options:
+            raise UsageError(f"a launch that is debugged takes no {name}")
+    blocks = check_grid(grid)
+    args, _ = _plain_numbers(args)
+    ready = _prepare(kernel, args, options.get("arch"), options.get("bytecode_version"))
+    sanitizer = _sanitizer(sanitize, None)
+
+    def run(watcher: Observer) -> LaunchResult:
+        try:
+            result = simulate(kernel, blocks, *args, observer=watcher, **options)
+        except CutileSimError as error:
+            if sanitizer is not None:
+                error.findings = sanitizer.findings_with(error)
+            raise
+        if sanitizer is not None:
+            result.findings = sanitizer.findings
+        return result
+
+    return Session(_subject(ready, args, blocks), run, block, sanitizer)

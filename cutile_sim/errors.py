@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cutile_sim.debugger import Stop
     from cutile_sim.findings import Finding
     from cutile_sim.tileir.core import Location
 
@@ -17,10 +18,12 @@ class CutileSimError(Exception):
         location: The kernel's source location, or None where there is none.
         printed: What the kernel had printed when it was stopped.
         findings: What the sanitizer had found by then, and what stopped the launch; none without a sanitizer.
+        stops: The launch's stops at `break_at` up to there.
     """
 
     printed: str = ""
     findings: tuple[Finding, ...] = ()
+    stops: tuple[Stop, ...] = ()
 
     def __init__(self, reason: str, *, location: Location | None = None) -> None:
         super().__init__(reason)

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from cutile_sim.tileir.verify import verify
 from ir_passes.block_order import OrderReason, block_order
 from ir_passes.memory_roots import writable_parameters, written_parameters
 
+if TYPE_CHECKING:
+    from cutile_sim.debugger import Stop
+
 BATCHES_PER_WORKER = 2
 """Into how many batches a launch is cut for each thread, if need be: so that all are busy to the end."""
 GRID_LIMITS = (2**31 - 1, 65535, 65535)
@@ -48,6 +51,7 @@ class LaunchResult:
         written: Names of the array parameters whose memory was stored to.
         warnings: What looks wrong about the launch though it ran.
         findings: What the sanitizer found, if it was asked.
+        stops: What the kernel's variables held where the launch was to be stopped at, if it was.
     """
 
     printed: str = ""
@@ -58,15 +62,17 @@ class LaunchResult:
     written: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    stops: tuple[Stop, ...] = ()
 
 
 @dataclass
 class Program:
     """A verified function with its plan, and the module's globals, which live as long as the program does.
 
-    `watched` is the plan for launches that somebody watches, once there was one. `written` are the positions of the
-    parameters that it certainly stores through, `writable` those it may store through, None where it may be any.
-    `order` is why its blocks must run in launch order, if they must.
+    `watched` is the plan for launches that somebody watches, `in_order` that for observers who ask for all operations
+    in order, each once there was such a launch. `written` are the positions of the parameters that it certainly stores
+    through, `writable` those it may store through, None where it may be any. `order` is why its blocks must run in
+    launch order, if they must.
     """
 
     name: str
@@ -76,6 +82,7 @@ class Program:
     writable: frozenset[int] | None
     globals: dict[str, np.ndarray] = field(default_factory=dict)
     watched: Plan | None = None
+    in_order: Plan | None = None
     order: OrderReason | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -100,8 +107,8 @@ _programs: weakref.WeakKeyDictionary[Function, Program] = weakref.WeakKeyDiction
 _lock = threading.Lock()
 
 
-def program_of(module: Module, function: Function, *, watched: bool = False) -> Program:
-    """The program of a function, made once, and if asked its plan for an observer.
+def program_of(module: Module, function: Function, *, watched: bool = False, in_order: bool = False) -> Program:
+    """The program of a function, made once, and if asked its plan for an observer, or for one that is `in_order`.
 
     Raises VerifyError where the real compiler would refuse the kernel.
     """
@@ -121,7 +128,9 @@ def program_of(module: Module, function: Function, *, watched: bool = False) -> 
                 data,
                 order=block_order(function),
             )
-        if watched and program.watched is None:
+        if in_order and program.in_order is None:
+            program.in_order = make_plan(function, observed=True, in_order=True)
+        elif watched and program.watched is None:
             program.watched = make_plan(function, observed=True)
         return program
 
@@ -160,8 +169,8 @@ def launch(
     workers: int = 1,
     box: Box | None = None,
 ) -> LaunchResult:
-    """Run a program over a grid, or a box of it. With an observer, the program must have been made `watched`, and there
-    is one worker.
+    """Run a program over a grid, or a box of it. With an observer, the program must have been made `watched`, or
+    `in_order` for one that is, and there is one worker.
 
     More `workers` take effect where blocks may run in any order; else a warning says why they do not.
 
@@ -187,8 +196,11 @@ def launch(
         raise UsageError(
             f"kernel {program.name} takes {len(program.plan.parameters)} launch parameters, not {len(values)}"
         )
-    plan = program.plan if observer is None else program.watched
-    assert plan is not None
+    plan = program.plan
+    if observer is not None:
+        watched = program.in_order if observer.in_order else program.watched
+        assert watched is not None
+        plan = watched
     warnings = [str(overlap) for overlap in overlaps]
     assert observer is None or workers == 1
     if workers > 1 and program.order is not None:

@@ -38,6 +38,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "cutile_sim.tileir",
         "cutile_sim.sanitize",
         "cutile_sim.traces.active",
+        "cutile_sim.debugger",
     ),
     # An observer that writes, and a reader that needs nothing of the engine.
     "cutile_sim.traces": (
@@ -74,6 +75,16 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "cutile_sim.optable",
         "cutile_sim.dtypes",
         "ir_passes",
+    ),
+    # Observers that follow one block through its source.
+    "cutile_sim.debugger": (
+        "cutile_sim.launch",
+        "cutile_sim.engine",
+        "cutile_sim.memory",
+        "cutile_sim.frontend.arrays",
+        "cutile_sim.frontend.params",
+        "cutile_sim.tileir",
+        "cutile_sim.dtypes",
     ),
     "cutile_sim.checker": (
         "cutile_sim.proofs",

@@ -12,6 +12,7 @@ import click
 from cutile_sim import __version__
 from cutile_sim.checker import compile_finding
 from cutile_sim.cli.check import check
+from cutile_sim.cli.debug import debug_
 from cutile_sim.cli.exec import exec_
 from cutile_sim.cli.ir import ir
 from cutile_sim.cli.ops import ops
@@ -72,7 +73,7 @@ def cli() -> None:
     """
 
 
-for command in (run, exec_, check, trace_, ir, ops):
+for command in (run, exec_, check, debug_, trace_, ir, ops):
     cli.add_command(command)
 
 

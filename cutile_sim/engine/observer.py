@@ -27,11 +27,16 @@ class Observer:
     `place` is where lanes lie in memory: a `Window`, `Edge` or `Lanes` of `ops.locate`, `Places`, or int64 addresses.
     `mask` leaves lanes out, or is None. `cx.op` is the operation, `cx.group` the blocks.
 
+    Operations that give every block the same run once, ahead of all blocks and with no group.
+
     Attributes:
         most_waiting: How many blocks a batch may hold where blocks may wait for one another; None for no limit.
+        in_order: Whether operations that give every block the same run where the program has them instead, with each
+            group that comes there.
     """
 
     most_waiting: int | None = None
+    in_order = False
 
     def started(self, plan: Plan, cx: Context) -> None:
         """A launch begins: memory is in place, nothing has run yet."""
@@ -82,6 +87,7 @@ class Observers(Observer):
         self.observers = observers
         limits = [o.most_waiting for o in observers if o.most_waiting is not None]
         self.most_waiting = min(limits, default=None)
+        self.in_order = any(o.in_order for o in observers)
 
     def started(self, plan: Plan, cx: Context) -> None:
         for observer in self.observers:

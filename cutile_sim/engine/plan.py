@@ -61,21 +61,24 @@ class Plan:
         return any(isinstance(i, Jump) and i.may_wait for i in self.code)
 
 
-def make_plan(function: Function, *, observed: bool = False) -> Plan:
+def make_plan(function: Function, *, observed: bool = False, in_order: bool = False) -> Plan:
     """Lay out a function: as fast as possible, or so that an observer sees every operation.
+
+    `in_order` leaves what depends on nothing but the launch's parameters where it stands.
 
     Raises UnsupportedError, with the line, for an operation that cannot be simulated.
     """
     for op in function.walk():
         if op.spec.meaning.unsupported:
             raise UnsupportedError(f"{op.name} cannot run here: {op.spec.meaning.unsupported}", location=op.location)
-    return _Planner(function, observed).plan()
+    return _Planner(function, observed, in_order).plan()
 
 
 class _Planner:
-    def __init__(self, function: Function, observed: bool) -> None:
+    def __init__(self, function: Function, observed: bool, in_order: bool) -> None:
         self.function = function
         self.observed = observed
+        self.in_order = in_order
         self.code: list[Instruction] = []
         self.run = Run()
         self.prologue = Run()
@@ -159,7 +162,7 @@ class _Planner:
         if handler is not None:
             handler(self, op, targets)
             return
-        if is_uniform(op, self.uniform):
+        if not self.in_order and is_uniform(op, self.uniform):
             self.uniform.update(op.results)
             self.prologue.steps.append(self._made(op))
             self.prologue.ops.append(op)

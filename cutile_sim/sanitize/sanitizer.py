@@ -65,6 +65,11 @@ class Sanitizer(Observer):
         self._after: dict[Op, tuple[Handler, ...]] = {}
 
     @property
+    def found(self) -> int:
+        """How many different findings there are so far, suppressed ones included."""
+        return 0 if self.watch is None else self.watch.found
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """What is wrong, most severe first, without what comments in the source suppress."""
         return () if self.watch is None else without_suppressed(self.watch.findings())

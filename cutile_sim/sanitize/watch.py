@@ -109,6 +109,11 @@ class Watch:
         """Whether there is such a finding already."""
         return (id, users_line(op.location) or op, array) in self._findings
 
+    @property
+    def found(self) -> int:
+        """How many findings there are so far."""
+        return len(self._findings)
+
     def findings(self) -> tuple[Finding, ...]:
         """All findings: errors first, then by line."""
 

@@ -1,0 +1,222 @@
+"""Which operation an expression of the source became.
+
+Debug information gives an operation the place where its expression begins. Several expressions may begin at one place
+(`a` and `a + b`, `x` and `x.astype(t)`), and some become no operation of their own: a product may be fused into a sum,
+a constant folded, an unused result dropped. So the operations at a place are only taken for an expression if their
+kinds, number and operands fit; in doubt there is none.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from cutile_sim.debugger.bindings import NO_OPERATION, Binding, Held, Items, Missing
+from cutile_sim.debugger.positions import Frame, Positions
+from cutile_sim.debugger.pysource import start_of
+from cutile_sim.tileir.core import Op, Value
+from cutile_sim.tileir.types import TokenType
+
+_OPERATORS: dict[type[ast.AST], frozenset[str]] = {
+    ast.Add: frozenset(("addf", "addi", "fma", "offset")),
+    ast.Sub: frozenset(("subf", "subi", "fma")),
+    ast.Mult: frozenset(("mulf", "muli")),
+    ast.Div: frozenset(("divf",)),
+    ast.MatMult: frozenset(("mmaf", "mmai")),
+    ast.BitAnd: frozenset(("andi",)),
+    ast.BitOr: frozenset(("ori",)),
+    ast.BitXor: frozenset(("xori",)),
+    ast.LShift: frozenset(("shli",)),
+    ast.RShift: frozenset(("shri",)),
+    ast.Pow: frozenset(("pow",)),
+}
+_COMPARISONS = frozenset(("cmpf", "cmpi"))
+_CHOICES = frozenset(("if", "select"))
+_LOGIC = frozenset(("if", "andi", "ori", "select"))
+_ADAPTERS = frozenset(("reshape", "broadcast", "assume", "itof", "ftoi", "ftof", "exti", "trunci"))
+"""Operations that bring an operand into the form that another operation wants."""
+_SEVERAL = Missing("the operations at its place do not say which of them makes it")
+
+Expression = ast.expr | ast.AugAssign
+
+
+class Makers:
+    """Finds the results of expressions."""
+
+    def __init__(self, positions: Positions) -> None:
+        self.positions = positions
+        self.of_value: dict[Value, Op] = {v: op for op in positions.order for v in op.results}
+        self._passed: dict[Value, Value] = dict(_passed_on(positions))
+
+    def result(
+        self, frame: Frame, node: Expression, operands: tuple[Binding, ...] = (), is_method: bool = False
+    ) -> Binding:
+        """What an expression's own operation results in.
+
+        Args:
+            operands: What is known of its operands.
+            is_method: Whether it calls a method of a tile or an array, rather than a function of a module.
+        """
+        found = [
+            op
+            for op in self.positions.at.get((frame, start_of(node)), ())
+            if _data(op) and op.name not in ("for", "loop") and not self.positions.in_reduction(op)
+        ]
+        via = _library_function(node)
+        if not any(self.positions.places[op].via == via for op in found) and not is_method:
+            via = None
+        found = [op for op in found if self.positions.places[op].via == via]
+        kinds = _kinds(node)
+        mine = found if kinds is None else [op for op in found if op.name in kinds]
+        if not mine:
+            return NO_OPERATION
+        rivals = _rivals(node, kinds, via)
+        if rivals is None:
+            return _SEVERAL if kinds is None or mine[-1] is not found[-1] else self._checked(mine[-1:], node, operands)
+        if kinds is not None and rivals == 1:
+            return self._checked(mine, node, operands)
+        if kinds is not None:
+            return self._checked(mine[-1:], node, operands) if len(mine) == rivals else _SEVERAL
+        return self._results(mine[-1:]) if rivals == 1 and self._all_lead_to(mine) else _SEVERAL
+
+    def selected(self, frame: Frame, node: Expression, number: int) -> Binding:
+        """The result of that number, of an expression whose operation results in one number an axis."""
+        found = [op for op in self.positions.at.get((frame, start_of(node)), ()) if op.name in AXIS_OPERATIONS]
+        if len(found) != 1 or not 0 <= number < len(found[0].results):
+            return NO_OPERATION if not found else _SEVERAL
+        return Held((found[0].results[number],))
+
+    def bare(self, value: Value) -> Value:
+        """A value without the promises (`assume`) that were put on it, and without loops around it that never turn."""
+        while True:
+            maker = self.of_value.get(value)
+            if maker is not None and maker.name == "assume":
+                value = maker.inputs[0]
+            elif value in self._passed:
+                value = self._passed[value]
+            else:
+                return value
+
+    def _checked(self, ops: list[Op], node: Expression, operands: tuple[Binding, ...]) -> Binding:
+        """The results of operations, if all that is known of the operands fits."""
+        for op in ops:
+            taken = {self._plain(v) for v in op.inputs}
+            for operand in operands:
+                if (
+                    isinstance(operand, Held)
+                    and len(operand.values) == 1
+                    and self._plain(operand.values[0]) not in taken
+                ):
+                    return NO_OPERATION
+        return self._results(ops)
+
+    def _plain(self, value: Value) -> Value:
+        while (maker := self.of_value.get(value)) is not None and maker.name in _ADAPTERS:
+            value = maker.inputs[0]
+        return value
+
+    def _results(self, ops: list[Op]) -> Binding:
+        each = [_data(op) for op in ops]
+        if all(len(values) == 1 for values in each):
+            return Held(tuple(values[0] for values in each))
+        return Items(tuple(Held((v,)) for v in each[0])) if len(each) == 1 else _SEVERAL
+
+    def _all_lead_to(self, ops: list[Op]) -> bool:
+        """Whether the last operation takes, directly or not, what all the others make."""
+        reached: set[Op] = {ops[-1]}
+        for op in reversed(ops):
+            if op not in reached:
+                return False
+            for outer in [op, *(o for region in op.regions for o in region.ops)]:
+                reached.update(m for v in outer.inputs if (m := self.of_value.get(v)) is not None)
+        return True
+
+
+def _data(op: Op) -> list[Value]:
+    """An operation's results but tokens."""
+    return [v for v in op.results if not isinstance(v.type, TokenType)]
+
+
+def _passed_on(positions: Positions) -> Iterator[tuple[Value, Value]]:
+    """What loops that never turn carry, and what it is: so are functions written that return in their middle."""
+    for op in positions.order:
+        if op.name == "loop" and not endings(op, "continue"):
+            initial = op.operands["init_values"]
+            assert isinstance(initial, tuple)
+            yield from zip(op.regions[0].arguments, initial, strict=True)
+
+
+def endings(loop: Op, name: str) -> list[tuple[Value, ...]]:
+    """The operands of every `continue` or `break` of a loop."""
+    found: list[tuple[Value, ...]] = []
+    pending = list(loop.regions[0].ops)
+    while pending:
+        op = pending.pop()
+        if op.name == name:
+            found.append(op.inputs)
+        if op.name not in ("for", "loop"):
+            pending.extend(inner for region in op.regions for inner in region.ops)
+    return found
+
+
+AXIS_OPERATIONS = ("get_tile_block_id", "get_num_tile_blocks", "get_index_space_shape")
+"""Operations with one result an axis, of which an expression asks for one."""
+
+
+def _library_function(node: Expression) -> str | None:
+    """The function of cuTile's library that a call may go through."""
+    if not isinstance(node, ast.Call):
+        return None
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
+
+
+def _kinds(node: Expression) -> frozenset[str] | None:
+    """The operations of which the last of an expression is one; None where it may be any."""
+    if isinstance(node, (ast.BinOp, ast.AugAssign)):
+        return _OPERATORS.get(type(node.op))
+    if isinstance(node, ast.Compare):
+        return _COMPARISONS if len(node.ops) == 1 else None
+    if isinstance(node, ast.IfExp):
+        return _CHOICES
+    return _LOGIC if isinstance(node, ast.BoolOp) else None
+
+
+def _rivals(node: Expression, kinds: frozenset[str] | None, via: str | None) -> int | None:
+    """How many expressions begin at the same place and could become the same operations, this one among them; None
+    where that cannot be said.
+    """
+    count = 1
+    inner = _first_part(node)
+    while inner is not None and start_of(inner) == start_of(node):
+        if not isinstance(inner, (ast.Name, ast.Constant)) and not _is_plain_name(inner):
+            theirs = _kinds(inner)
+            if kinds is not None and theirs is not None:
+                count += bool(kinds & theirs)
+            elif kinds is not None or via is None:
+                return None
+            elif via == _library_function(inner):
+                count += 1
+        inner = _first_part(inner)
+    return count
+
+
+def _is_plain_name(node: ast.expr) -> bool:
+    """A name with dots, such as `ct.sum`."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _first_part(node: ast.AST) -> ast.expr | None:
+    """The part of an expression that stands first, if it may be computed by operations."""
+    if isinstance(node, ast.BinOp | ast.Compare):
+        return node.left
+    if isinstance(node, ast.BoolOp):
+        return node.values[0]
+    if isinstance(node, ast.IfExp):
+        return node.body
+    if isinstance(node, ast.Call):
+        return node.func
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        return node.value
+    return None
