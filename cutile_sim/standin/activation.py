@@ -129,8 +129,10 @@ def _put_in_place() -> None:
     ):
         _undo.append(partial(forget, module_name, action))
         after_import(module_name, action)
-    enable_stand_ins()
     _undo.append(disable_stand_ins)
+    rebinder = Rebinder()
+    _undo.append(rebinder.restore)
+    enable_stand_ins(rebinder)
 
 
 def _stand_in_for_cutile(cutile: ModuleType) -> None:
@@ -165,11 +167,13 @@ def _stand_in_for_cutile(cutile: ModuleType) -> None:
 
 
 def _stand_in_for_torch(torch: ModuleType) -> None:
-    from cutile_sim.standin import torch_cuda, torch_tensors
-    from cutile_sim.standin.threads import at_thread_start
+    from cutile_sim.standin import torch_cuda, torch_files, torch_tensors
+    from cutile_sim.standin.threads import at_thread_start, in_running_threads
 
     rebinder = torch_cuda.install(current_gpu)
+    _undo.append(torch_files.stand_in(rebinder))
     at_thread_start(rebinder, torch_tensors.enter_thread, torch_tensors.leave_thread)
+    in_running_threads(torch_tensors.enter_thread)
     _undo.append(rebinder.restore)
     _undo.append(torch_tensors.disable)
 

@@ -1,4 +1,4 @@
-"""Acts when other people's modules are imported: after torch or cuda.tile, and in place of a missing package."""
+"""Acts when other people's modules are imported: after torch or cuda.tile, and in place of a package."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
+from cutile_sim.standin.rebind import Rebinder
+
 MODULE_STAND_INS: dict[str, str] = {"cupy": "cutile_sim.standin.cupy"}
-"""Packages that have a stand-in: name of the package, name of our module that takes its place where it is missing."""
+"""Packages that have a stand-in: name of the package, name of our module that takes its place."""
+
+_hidden: dict[str, ModuleType] = {}
 
 
 def after_import(module_name: str, action: Callable[[ModuleType], None]) -> None:
@@ -33,10 +37,19 @@ def forget(module_name: str, action: Callable[[ModuleType], None]) -> None:
         actions.remove(action)
 
 
-def enable_stand_ins() -> None:
-    """Let the packages of `MODULE_STAND_INS` be imported where they are not installed."""
+def enable_stand_ins(rebinder: Rebinder) -> None:
+    """Let the packages of `MODULE_STAND_INS` be imported, whether they are installed or not.
+
+    One that has been imported already gives way in `sys.modules`, and in the globals that name the package itself.
+    """
     if _finder not in sys.meta_path:
-        sys.meta_path.append(_finder)
+        sys.meta_path.insert(0, _finder)
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in MODULE_STAND_INS and not _is_own(module):
+            _hidden[name] = sys.modules.pop(name)
+    for name, own in MODULE_STAND_INS.items():
+        if name in _hidden:
+            rebinder.replace(_hidden[name], importlib.import_module(own))
 
 
 def disable_stand_ins() -> None:
@@ -44,9 +57,14 @@ def disable_stand_ins() -> None:
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     for name, module in list(sys.modules.items()):
-        own = MODULE_STAND_INS.get(name.partition(".")[0])
-        if own is not None and getattr(module, "__name__", "").partition(".")[0] == "cutile_sim":
+        if name.partition(".")[0] in MODULE_STAND_INS and _is_own(module):
             del sys.modules[name]
+    sys.modules.update(_hidden)
+    _hidden.clear()
+
+
+def _is_own(module: ModuleType) -> bool:
+    return getattr(module, "__name__", "").partition(".")[0] == "cutile_sim"
 
 
 def _is_being_executed(module: ModuleType) -> bool:
@@ -95,7 +113,7 @@ class _Loader(importlib.abc.Loader):
 
 
 class _StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """The last finder: reached only for what is not installed. `cupy.cuda` is our stand-in's module `cuda`."""
+    """The first finder, before those of what is installed. `cupy.cuda` is our stand-in's module `cuda`."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cutile_sim.standin.array_interface import array_interface
 from cutile_sim.standin.rebind import Rebinder
 
 # Handles of a real GPU's default streams are 0, 1 and 2; ours lie beyond.
@@ -46,15 +47,7 @@ class DeviceNDArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        host = self._host
-        return {
-            "shape": host.shape,
-            "strides": None if host.flags.c_contiguous else host.strides,
-            "data": (host.ctypes.data if host.size else 0, False),
-            "typestr": host.dtype.str,
-            "stream": None,
-            "version": 3,
-        }
+        return array_interface(self._host, stream=None)
 
     def copy_to_host(self, ary: np.ndarray | None = None, stream: Any = 0) -> np.ndarray:
         """A copy as a NumPy array, or into `ary`."""

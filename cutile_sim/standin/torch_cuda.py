@@ -201,6 +201,12 @@ def _missing(name: str) -> Callable[..., Any]:
 
 def _no_stand_in() -> None:
     """Called wherever torch is about to touch a real GPU."""
+    if not torch_tensors.is_entered():
+        raise UnsupportedError(
+            f"thread {threading.current_thread().name!r} was running before launches were simulated, and torch has no"
+            " simulated GPU in it: start it afterwards, call torch.cuda.current_stream() in it first, or use Python"
+            " 3.12 or newer, where neither is needed"
+        )
     frame = sys._getframe(1)
     raise UnsupportedError(
         f"{frame.f_globals.get('__name__', 'torch')}.{frame.f_code.co_name} has no stand-in in the simulator,"
@@ -251,6 +257,7 @@ def _stand_ins(gpu: Callable[[], Gpu]) -> dict[str, Any]:
 
     def for_device(answer: Callable[[Gpu], Any]) -> Callable[..., Any]:
         def query(device: Any = None) -> Any:
+            torch_tensors.enter_thread()  # one that was running before
             check_device(device)
             return answer(gpu())
 

@@ -65,10 +65,15 @@ def disable() -> None:
 
 
 def enter_thread() -> None:
-    """Put the mode on this thread's stack of modes, unless it is there."""
-    if _state.mode is None:
+    """Put the mode on this thread's stack of modes, unless it is there or nothing is to be intercepted any more."""
+    if _enabled and _state.mode is None and not _is_intercepting():
         _state.mode = DeviceMode()
         _state.mode.__enter__()
+
+
+def is_entered() -> bool:
+    """Whether the mode is on this thread's stack."""
+    return _state.mode is not None
 
 
 def leave_thread() -> None:
@@ -208,6 +213,16 @@ def _noted(result: Any, to_gpu: bool, is_explicit: bool, inputs: list[torch.Tens
 def _note(storage: Any, on_gpu: bool) -> None:
     if on_gpu or _state.backward_on_gpu:
         setattr(storage, _NOTE, on_gpu)
+
+
+def is_noted(storage: Any) -> bool:
+    """Whether an untyped storage is on the simulated GPU."""
+    return getattr(storage, _NOTE, False)
+
+
+def put_on_gpu(storage: Any) -> None:
+    """Note that an untyped storage, which nothing else uses yet, is on the simulated GPU."""
+    setattr(storage, _NOTE, True)
 
 
 Handler = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]

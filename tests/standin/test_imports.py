@@ -6,12 +6,15 @@ import importlib
 import importlib.util
 import inspect
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from cutile_sim import errors
 from cutile_sim.standin import imports
+from cutile_sim.standin.rebind import Rebinder
 
 
 @pytest.fixture
@@ -52,10 +55,19 @@ def test_an_action_can_be_taken_back(package: str) -> None:
     importlib.import_module(package)
 
 
-def test_a_missing_package_has_a_stand_in(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(imports.MODULE_STAND_INS, "package_nobody_has", package)
-    was_enabled = imports._finder in sys.meta_path
-    imports.enable_stand_ins()
+@pytest.fixture
+def stand_ins(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """Stand-ins of the test's own, enabled."""
+    monkeypatch.setattr(imports, "MODULE_STAND_INS", {})
+    monkeypatch.setattr(imports, "_hidden", {})
+    monkeypatch.setattr(sys, "meta_path", [finder for finder in sys.meta_path if finder is not imports._finder])
+    yield imports.MODULE_STAND_INS
+    imports.disable_stand_ins()
+
+
+def test_a_missing_package_has_a_stand_in(package: str, stand_ins: dict[str, str]) -> None:
+    stand_ins["package_nobody_has"] = package
+    imports.enable_stand_ins(Rebinder())
     try:
         part = importlib.import_module("package_nobody_has.part")
         assert part.ANSWER == 42
@@ -67,14 +79,31 @@ def test_a_missing_package_has_a_stand_in(package: str, monkeypatch: pytest.Monk
     finally:
         for name in [n for n in sys.modules if n.startswith("package_nobody_has")]:
             del sys.modules[name]
-        if not was_enabled:
-            imports.disable_stand_ins()
 
 
-def test_an_installed_package_is_not_stood_in_for(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(imports.MODULE_STAND_INS, package, "cutile_sim.errors")
-    imports.enable_stand_ins()
-    try:
-        assert importlib.import_module(package).VALUE == 1
-    finally:
-        imports.disable_stand_ins()
+def test_an_installed_package_gives_way(package: str, stand_ins: dict[str, str]) -> None:
+    stand_ins[package] = "cutile_sim.errors"
+    imports.enable_stand_ins(Rebinder())
+    assert importlib.import_module(package) is errors
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module(f"{package}.part")
+    imports.disable_stand_ins()
+    assert importlib.import_module(package).VALUE == 1
+
+
+def test_a_package_that_was_imported_before_gives_way(
+    package: str, stand_ins: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, part = importlib.import_module(package), importlib.import_module(f"{package}.part")
+    program = ModuleType("program_of_test")
+    program.xp = real
+    monkeypatch.setitem(sys.modules, "program_of_test", program)
+    stand_ins[package] = "cutile_sim.errors"
+    rebinder = Rebinder()
+    imports.enable_stand_ins(rebinder)
+    assert program.xp is importlib.import_module(package) is errors
+    assert f"{package}.part" not in sys.modules
+    rebinder.restore()
+    imports.disable_stand_ins()
+    assert program.xp is importlib.import_module(package) is real
+    assert importlib.import_module(f"{package}.part") is part

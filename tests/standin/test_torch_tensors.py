@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import copy
+import queue
+import sys
 import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+
+from cutile_sim.standin import activation
 
 ct = pytest.importorskip("cuda.tile")
 torch = pytest.importorskip("torch")
@@ -187,6 +192,53 @@ def test_gradients_pass_between_the_devices() -> None:
     x = torch.ones(3, requires_grad=True)
     (x.cuda() * 2).cpu().sum().backward()
     assert (x.grad.tolist(), x.grad.is_cuda) == ([2, 2, 2], False)
+
+
+@pytest.fixture
+def busy_thread() -> Iterator[Callable[[Callable[[], Any]], Any]]:
+    """Runs functions in a thread that was started before launches were simulated, and returns what they return."""
+    wanted: queue.Queue[Callable[[], Any] | None] = queue.Queue()
+    done: queue.Queue[Any] = queue.Queue()
+
+    def work() -> None:
+        while (function := wanted.get()) is not None:
+            try:
+                done.put(function())
+            except Exception as error:
+                done.put(error)
+
+    thread = threading.Thread(target=work, name="busy")
+    while activation.is_installed():
+        activation.uninstall()
+    thread.start()
+    activation.install()
+
+    def call(function: Callable[[], Any]) -> Any:
+        wanted.put(function)
+        return done.get()
+
+    yield call
+    wanted.put(None)
+    thread.join()
+
+
+def test_a_thread_that_was_running_before_launches(kernels: Any, busy_thread: Any) -> None:
+    x, y = torch.arange(8.0, device="cuda"), torch.zeros(8, device="cuda")
+
+    def launch() -> Any:
+        ct.launch(torch.cuda.current_stream(), (2,), kernels.increment, (x, y, 4))
+        return (y * 2).device, torch.ones(1, device="cuda").device
+
+    assert busy_thread(launch) == (GPU, GPU)
+    assert y.tolist() == list(range(1, 9))
+
+
+def test_a_thread_that_was_running_before_has_the_gpu(busy_thread: Any) -> None:
+    found = busy_thread(lambda: torch.zeros(1, device="cuda").device)
+    if sys.version_info >= (3, 12):
+        assert found == GPU
+    else:
+        assert "thread 'busy' was running before launches were simulated" in str(found)
 
 
 def test_threads_have_the_gpu() -> None:

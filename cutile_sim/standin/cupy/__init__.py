@@ -1,6 +1,7 @@
-"""Stands in for CuPy where it is not installed: enough of it, over NumPy, for programs that launch cuTile kernels.
+"""Stands in for CuPy, installed or not: enough of it, over NumPy, for programs that launch cuTile kernels.
 
-It takes the name `cupy` while launches are simulated. A function that it does not have says so by name.
+It takes the name `cupy` while launches are simulated: a real CuPy has no GPU then. A function that it does not have
+says so by name.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from cutile_sim.standin.array_interface import array_interface
 from cutile_sim.standin.cupy.cuda.device import Device
 from cutile_sim.standin.cupy.cuda.memory import MemoryPointer, UnownedMemory
 from cutile_sim.standin.cupy.missing import missing_attribute
@@ -43,16 +44,7 @@ class ndarray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        host = self._host
-        return {
-            "shape": host.shape,
-            "typestr": host.dtype.str,
-            "descr": host.dtype.descr,
-            "strides": None if host.flags.c_contiguous else host.strides,
-            "data": (host.ctypes.data if host.size else 0, False),
-            "stream": 1,
-            "version": 3,
-        }
+        return {**array_interface(self._host, stream=1), "descr": self._host.dtype.descr}
 
     def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
         return self._host.__dlpack__(**options)
