@@ -163,22 +163,46 @@ def _never_written(
     if grid[0] * grid[1] * grid[2] > MAX_BLOCKS:
         return f"it takes a run of more than {MAX_BLOCKS:,} blocks to confirm that no block writes {verdict.index}"
     assert verdict.index is not None
-    space = AddressSpace()
-    address = None
-    # Addresses are given out in the order of parameters, the same every time.
-    for param in params:
-        if isinstance(param, PointerParam):
-            start = map_array(space, param.array, [])
-            if param.array.name == verdict.array:
-                steps = zip(verdict.index, param.array.strides_elems, strict=True)
-                address = start + sum(i * s for i, s in steps) * param.array.element.size_bytes
-        elif isinstance(param, ListBuffer):
-            return "an array in a list cannot be watched"
+    address = _address_of(params, verdict)
     if address is None:
         return _unconfirmed(verdict)
     watch = _StoresTo(address)
     doubt = _run(module, function, params, grid, None, watch)
     return doubt or (_unconfirmed(verdict) if watch.happened else "")
+
+
+def _address_of(params: Sequence[LaunchParam], verdict: Verdict) -> int | None:
+    """Where the element lies that a verdict names: addresses are given out in the same order every time."""
+    space = AddressSpace()
+    address = None
+    for param in params:
+        words = [param.array] if isinstance(param, PointerParam) else getattr(param, "words", ())
+        for word in words:
+            if isinstance(word, int):
+                continue
+            start = map_array(space, word, [])
+            index = _index_in(word.name, verdict)
+            if index is not None:
+                steps = zip(index, word.strides_elems, strict=True)
+                address = start + sum(i * s for i, s in steps) * word.element.size_bytes
+        if isinstance(param, ListBuffer):
+            space.place(np.zeros(8 * len(param.words), np.uint8), "list of arrays")
+    return address
+
+
+def _index_in(array: str, verdict: Verdict) -> tuple[int, ...] | None:
+    """The index that a verdict names, if it is one in that array; in a list the first is that of the array."""
+    assert verdict.index is not None
+    if array == verdict.array:
+        return verdict.index
+    if array == f"{verdict.array}[{verdict.index[0]}]":
+        return verdict.index[1:]
+    return None
+
+
+def _is_of(array: str, name: str | None) -> bool:
+    """Whether an array is the one of that name, or one in the list of that name."""
+    return array == name or array.rpartition("[")[0] == name
 
 
 class _Computed(_Watch):
@@ -204,8 +228,10 @@ class _Computed(_Watch):
     def _leaves(self, place: Any, mask: Any, cx: Context) -> bool:
         for address in np.unique(_live(place, mask)):
             allocation = cx.space.find(int(address))
-            own = [e for e in allocation.extents if e.name == self.verdict.array] if allocation is not None else []
-            if own and allocation is not None and not own[0].holds(np.array(address - allocation.address)):
+            own = (
+                [e for e in allocation.extents if _is_of(e.name, self.verdict.array)] if allocation is not None else []
+            )
+            if own and allocation is not None and not any(e.holds(np.array(address - allocation.address)) for e in own):
                 return True
         return False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from cutile_sim.dtypes import ElementType
 from cutile_sim.optable.encoding import Signedness
@@ -12,13 +12,14 @@ from cutile_sim.tileir.types import TileType
 from ir_passes.edges import edges_of
 from ir_passes.symbolic.arithmetic import exact_result
 from ir_passes.symbolic.conditions import NEVER, Condition, at_least, both, either, less, negate, symbols
-from ir_passes.symbolic.execute import Event
+from ir_passes.symbolic.evaluate import value_of
+from ir_passes.symbolic.events import Event
 from ir_passes.symbolic.judge import Judge
 from ir_passes.symbolic.numbers import element_of
 from ir_passes.symbolic.places import Place, beyond, is_dense, outside, place_of, target_of
 from ir_passes.symbolic.report import Check, Verdict
 from ir_passes.symbolic.solve import is_never
-from ir_passes.symbolic.terms import ONE, Poly, remainder
+from ir_passes.symbolic.terms import ONE, Poly, UndeterminedError, remainder
 from ir_passes.symbolic.values import Pointers, integer_range
 
 
@@ -69,7 +70,7 @@ def _in_memory(event: Event, place: Place, judge: Judge) -> Verdict:
         fine=fine,
         wrong=f"{what} outside {root.name}",
         op=event.op,
-        values={f"element of {root.name}": place.items, "elements it has": _count(place)},
+        values=_shown(place, coordinates),
         array=root.name,
         lanes=tile_shape(event),
     )
@@ -79,24 +80,34 @@ def _in_memory(event: Event, place: Place, judge: Judge) -> Verdict:
     return verdict
 
 
-def _count(place: Place) -> Poly:
+def _shown(place: Place, coordinates: Sequence[Poly] | None) -> dict[str, Poly]:
+    """What a finding tells of where the access goes."""
+    root = place.root
+    if root.memory.is_list and coordinates is not None:
+        named = {f"index {d}": i for d, i in enumerate(coordinates[1:])}
+        return {f"array of {root.name}": coordinates[0], **named}
+    assert place.items is not None
     total = ONE
-    for n, s in zip(place.root.shape, place.root.strides_elems, strict=True):
+    for n, s in zip(root.shape, root.strides_elems, strict=True):
         total = total + (n - 1) * s
-    return total
+    return {f"element of {root.name}": place.items, "elements it has": total}
 
 
 def _is_outside(verdict: Verdict, place: Place) -> bool:
     """Whether the witness's element is none of an array that has gaps."""
-    assert verdict.witness is not None
-    values = verdict.witness.values or {}
-    item = values.get(f"element of {place.root.name}")
-    strides = [s.value for s in place.root.strides_elems]
-    shape = [n.value for n in place.root.shape]
-    if item is None or None in strides or None in shape:
+    assert verdict.witness is not None and place.items is not None
+    root = place.root
+    numbers = {s: 0 for s in symbols(place.items, *root.shape, *root.strides_elems) if not s.is_unknown}
+    numbers |= verdict.witness.numbers or {}
+    try:
+        item = value_of(place.items, numbers)
+        dims = [
+            (value_of(s, numbers), value_of(n, numbers)) for s, n in zip(root.strides_elems, root.shape, strict=True)
+        ]
+    except UndeterminedError:
         return False
-    for stride, n in sorted(zip(strides, shape, strict=True), key=lambda d: -(d[0] or 0)):
-        if stride and n and n > 1:
+    for stride, n in sorted(dims, reverse=True):
+        if stride and n > 1:
             if stride < 0:
                 return False
             index = min(item // stride, n - 1)

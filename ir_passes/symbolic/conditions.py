@@ -162,6 +162,11 @@ def symbols(*items: Poly | Condition) -> frozenset[Symbol]:
     return frozenset(found)
 
 
+def is_sum(poly: Poly) -> bool:
+    """Whether block ids, turns and lanes occur in sums and products only: in no quotient and no choice."""
+    return all(isinstance(a, Symbol) or all(s.kind == "parameter" for s in symbols(Poly.of(a))) for a in poly.atoms)
+
+
 def _collect(item: Poly | Condition, found: set[Symbol], seen: set[Atom]) -> None:
     if isinstance(item, Poly):
         for atom in item.atoms - seen:

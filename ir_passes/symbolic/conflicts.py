@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from cutile_sim.tileir.core import Function, Op
 from ir_passes.symbolic.carried import line_of
 from ir_passes.symbolic.coverage import coverage_verdict
-from ir_passes.symbolic.execute import Event, Launch
+from ir_passes.symbolic.events import Event, Launch
 from ir_passes.symbolic.judge import Judge
 from ir_passes.symbolic.ordering import Ordering, is_weak
 from ir_passes.symbolic.overlap import clash
@@ -41,7 +41,7 @@ def shared_memory_verdicts(
     """Verdicts on the stores to each array, on the loads of what is stored, and on outputs."""
     arrays, lost_loads, lost_stores = _sorted_out(events)
     pairs = _Pairs(judge, Ordering(function))
-    written = {place.root.name for a in arrays.values() for place in (*a.stores, *a.updates)}
+    written = {place.root.memory.name for a in arrays.values() for place in (*a.stores, *a.updates)}
     for op, reason in lost_stores:
         yield Verdict(Check.DISJOINT_STORES, "not checked", _fine(Check.DISJOINT_STORES, ""), op, reason=reason)
     if written or lost_stores:
@@ -138,7 +138,8 @@ def _outputs(
     arrays: dict[Root, _Array], lost_stores: list[Lost], launch: Launch, judge: Judge, written: set[str]
 ) -> Iterator[Verdict]:
     """Whether each array that is stored to is written everywhere."""
-    for root in dict.fromkeys(p.root.memory for p in launch.parameters if isinstance(p, Pointers)):
+    given = [p.root for p in launch.parameters if isinstance(p, Pointers)]
+    for root, members in {r.members.root if r.members else r.memory: r.members for r in given}.items():
         array = arrays.get(root)
         if array is None or not array.stores:
             continue
@@ -146,6 +147,11 @@ def _outputs(
         reasons += [place.misfit for place in array.stores if place.misfit]
         reasons += [reason for _, reason in lost_stores]
         stores = [place for place in array.stores if not place.misfit]
+        if members is not None and not members.are_alike:
+            fine = f"every element of {root.name} is written"
+            reason = f"the arrays of {root.name} have different shapes or strides"
+            yield Verdict(Check.COVERAGE, "not checked", fine, array.stores[0].event.op, reason=reason, array=root.name)
+            continue
         verdict = coverage_verdict(root, stores, reasons, judge)
         shared = root.shared_with & written
         if shared and verdict.status == "violated":

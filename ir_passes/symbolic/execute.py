@@ -36,7 +36,9 @@ from ir_passes.symbolic.conditions import (
     polys_of,
     unknowns,
 )
+from ir_passes.symbolic.events import Event, Launch, Trace
 from ir_passes.symbolic.layout import index_space
+from ir_passes.symbolic.lists import read_words
 from ir_passes.symbolic.numbers import as_condition, chosen, decided, pointee_bytes
 from ir_passes.symbolic.reductions import combined
 from ir_passes.symbolic.rules import apply_rule
@@ -53,44 +55,6 @@ from ir_passes.symbolic.values import (
     Tiles,
     unknown,
 )
-
-
-@dataclass(frozen=True)
-class Launch:
-    """What a kernel is launched with: `parameters` are the entry function's, in order.
-
-    `without_promise` are positions of parameters whose promises nobody keeps: strides along axes of one element.
-    """
-
-    grid: tuple[Poly, Poly, Poly]
-    parameters: tuple[Followed, ...]
-    globals_bytes: dict[str, int] = field(default_factory=dict)
-    without_promise: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True, eq=False)
-class Event:
-    """One operation, met: `operands` flat, in the order of `op.inputs`. It runs where `path` holds."""
-
-    op: Op
-    operands: tuple[Followed, ...]
-    path: Condition
-
-    def of(self, value: Value) -> Followed:
-        return self.operands[self.op.inputs.index(value)]
-
-
-@dataclass
-class Trace:
-    """All events, in program order; block ids by axis; of each turn symbol the conditions that end its loop early.
-
-    `given` holds for every launch: that the grid has blocks.
-    """
-
-    events: list[Event]
-    blocks: tuple[Poly, Poly, Poly]
-    exits: dict[Symbol, list[Condition]]
-    given: Condition
 
 
 @dataclass
@@ -163,6 +127,8 @@ class _Executor:
             return both(path, *lane_free(as_condition(operands[0])))
         if op.name in ("reduce", "scan"):
             results = self._combine(op, operands, path)
+        elif (words := read_words(self.events[-1])) is not None:
+            results = [words, NOTHING]
         else:
             results = self._results(op, operands, list(polys_of(path)))
         self.values.update(zip(op.results, results, strict=True))

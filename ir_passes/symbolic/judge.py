@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cutile_sim.tileir.core import Op, Value
-from ir_passes.symbolic.conditions import Any, AtLeastZero, Condition, both, polys_of, symbols
+from ir_passes.symbolic.conditions import Any, AtLeastZero, Condition, both, is_sum, polys_of, symbols
 from ir_passes.symbolic.evaluate import holds, replace, value_of
-from ir_passes.symbolic.execute import Launch, Trace
+from ir_passes.symbolic.events import Launch, Trace
 from ir_passes.symbolic.report import Check, Clash, Verdict, Witness
 from ir_passes.symbolic.solve import can_hold, never_negative
 from ir_passes.symbolic.terms import Poly, Symbol, UndeterminedError
@@ -96,7 +96,7 @@ class Judge:
             except UndeterminedError:
                 continue
         x, y, z = block
-        return Witness((x, y, z), None, turns, tuple(lane), parameters, shown)
+        return Witness((x, y, z), None, turns, tuple(lane), parameters, shown, numbers)
 
     def failing_condition(self, bad: Condition, given: Condition) -> str:
         """When `bad` can hold, in launch parameters only; "" where that is not known, or nothing was left open.
@@ -127,6 +127,8 @@ class Judge:
 
     def _worst(self, poly: Poly) -> Poly | None:
         """The largest value over blocks, turns and lanes."""
+        if not is_sum(poly):
+            return None
         for symbol in sorted((s for s in symbols(poly) if s.kind != "parameter"), key=lambda s: -s.number):
             factor = poly.coefficient(symbol) if symbol in poly.atoms else None
             if factor is None or symbol.is_unknown:

@@ -13,9 +13,10 @@ from cutile_sim.tileir.core import Op
 from cutile_sim.tileir.types import StridedViewType, TensorViewType
 from ir_passes.symbolic.conditions import ALWAYS, NEVER, Condition, less, unknowns
 from ir_passes.symbolic.evaluate import replace, replace_in
+from ir_passes.symbolic.members import pointer_of
 from ir_passes.symbolic.numbers import as_number, chosen, element_of, pointee_bytes, shape_of, unread
 from ir_passes.symbolic.terms import ZERO, Atom, Poly, Symbol, quotient, remainder
-from ir_passes.symbolic.values import Followed, Lost, Pointers, Rule, Tensor, Tiles, lane, lane_term, unknown
+from ir_passes.symbolic.values import Followed, Lost, Pointers, Rule, Tensor, Tiles, Words, lane, lane_term, unknown
 
 
 def relaid(value: Followed, by: dict[Atom, Poly], *, scalar: bool = False) -> Followed | None:
@@ -35,6 +36,8 @@ def relaid(value: Followed, by: dict[Atom, Poly], *, scalar: bool = False) -> Fo
         return replace_in(value, by)
     if isinstance(value, Pointers):
         return Pointers(value.root, replace(value.offset_bytes, by))
+    if isinstance(value, Words):
+        return Words(value.members, replace(value.place, by))
     return value
 
 
@@ -118,6 +121,10 @@ def _offset(op: Op, operands: Sequence[Followed], facts: Sequence[Poly]) -> Foll
     return Pointers(pointers.root, pointers.offset_bytes + items * pointee_bytes(op.results[0]))
 
 
+def _from_number(op: Op, operands: Sequence[Followed], facts: Sequence[Poly]) -> Followed | None:
+    return pointer_of(operands[0]) if isinstance(operands[0], Words) else None
+
+
 def _tensor_view(op: Op, operands: Sequence[Followed], facts: Sequence[Poly]) -> Followed:
     kind = op.results[0].type
     assert isinstance(kind, TensorViewType)
@@ -151,6 +158,7 @@ LAYOUT: dict[str, Rule] = {
     "cat": _cat,
     "constant": _constant,
     "extract": _extract,
+    "int_to_ptr": _from_number,
     "iota": _iota,
     "make_gather_scatter_view": _tile_view,
     "make_partition_view": _tile_view,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from ir_passes.symbolic.conditions import ALWAYS, Condition, at_least, both, equal, less, symbols
+from ir_passes.symbolic.conditions import ALWAYS, Condition, at_least, both, equal, is_sum, less, symbols
 from ir_passes.symbolic.evaluate import value_of
 from ir_passes.symbolic.judge import Judge
 from ir_passes.symbolic.places import Place
@@ -52,6 +52,8 @@ class _Reach:
 
 def _reach(element: Poly, extent: Poly) -> _Reach | str:
     """What the values of one index are, over all blocks, turns and lanes."""
+    if not is_sum(element):
+        return "its index is no sum of block ids, turns and lanes"
     first, parts = element, []
     for symbol in (s for s in symbols(element) if s.kind != "parameter"):
         factor = element.coefficient(symbol) if symbol in element.atoms else None

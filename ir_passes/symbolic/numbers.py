@@ -9,9 +9,10 @@ from cutile_sim.optable.encoding import Signedness
 from cutile_sim.tileir.core import Value
 from cutile_sim.tileir.types import PointerType, TileType
 from ir_passes.symbolic.conditions import ALWAYS, NEVER, Condition, at_least, both, choice, either, equal, negate
+from ir_passes.symbolic.members import number_of
 from ir_passes.symbolic.solve import never_negative
 from ir_passes.symbolic.terms import ZERO, Poly, remainder
-from ir_passes.symbolic.values import Followed, Pointers, integer_range
+from ir_passes.symbolic.values import Followed, Pointers, Words, integer_range
 
 
 class NotFollowedError(Exception):
@@ -34,6 +35,8 @@ def as_number(value: Followed, *, signed: bool = False) -> Poly:
         return value
     if isinstance(value, Condition):
         return choice(value, Poly.of(-1 if signed else 1), ZERO)
+    if isinstance(value, Words) and (number := number_of(value)) is not None:
+        return number
     raise NotFollowedError
 
 

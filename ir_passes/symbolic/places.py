@@ -9,7 +9,7 @@ from cutile_sim.tileir.core import Op, Value
 from cutile_sim.tileir.types import GatherScatterViewType, PartitionViewType, PointerType, StridedViewType, TileType
 from ir_passes.symbolic.conditions import Condition, at_least, both, either, less, polys_of
 from ir_passes.symbolic.evaluate import replace
-from ir_passes.symbolic.execute import Event
+from ir_passes.symbolic.events import Event
 from ir_passes.symbolic.numbers import as_condition, shape_of, unsigned
 from ir_passes.symbolic.terms import ONE, ZERO, Atom, Poly
 from ir_passes.symbolic.values import Lost, Pointers, Root, Tensor, Tiles, lane, lane_term
@@ -195,7 +195,8 @@ def decompose(items: Poly, root: Root) -> tuple[Poly, ...] | None:
             if outside is None:
                 left[m] = c
             else:
-                terms[outside], left[m] = divmod(c, coefficient)
+                whole = abs(c) // coefficient * (1 if c > 0 else -1)
+                terms[outside], left[m] = whole, c - whole * coefficient
         found[d], rest = Poly(terms), Poly(left)
     if rest != ZERO:
         return None

@@ -11,12 +11,23 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 from math import inf
 
-from ir_passes.symbolic.conditions import NEVER, Condition, at_least, both, either, equal, smaller, symbols, unknowns
+from ir_passes.symbolic.conditions import (
+    NEVER,
+    Condition,
+    at_least,
+    both,
+    either,
+    equal,
+    is_sum,
+    smaller,
+    symbols,
+    unknowns,
+)
 from ir_passes.symbolic.evaluate import Replacer
 from ir_passes.symbolic.judge import Judge
 from ir_passes.symbolic.places import Place
 from ir_passes.symbolic.solve import never_negative
-from ir_passes.symbolic.terms import ZERO, Atom, Poly, Quotient, Symbol, quotient
+from ir_passes.symbolic.terms import ONE, ZERO, Atom, Poly, Quotient, Symbol, quotient
 
 MAX_DIGITS = 6
 """How many times a number is taken apart."""
@@ -98,27 +109,24 @@ class _Numbers:
             found = max(self._divided(), key=lambda q: q.bottom.bounds[0], default=None)
             if found is None:
                 return
-            (number,) = found.top.atoms
-            assert isinstance(number, Symbol)
-            by = found.bottom
-            high = number.high // int(by.bounds[0]) if number.high < inf else inf
-            over = Symbol(f"{number} over {by}", "turn", 0, high)
-            rest = Symbol(f"{number} modulo {by}", "turn", 0, by.bounds[1] - 1)
+            number = _number_in(found.top)
+            assert number is not None
+            by, offset = found.bottom, found.top - number
+            least, most = found.top.bounds
+            over = Symbol(f"{found}", "turn", least // by.bounds[1], most // by.bounds[0] if most < inf else inf)
+            rest = Symbol(f"{found.top} modulo {by}", "turn", 0, by.bounds[1] - 1)
             rest.facts = (by - 1 - rest,)
-            self._replace({found: Poly.of(over), number: by * over + rest})
+            self._replace({found: Poly.of(over), number: by * over + rest - offset})
 
     def _divided(self) -> Iterator[Quotient]:
         for poly in self.coordinates:
             for atom in _nested(poly):
-                if isinstance(atom, Quotient) and len(atom.top.terms) == 1 and len(atom.top.atoms) == 1:
-                    (number,) = atom.top.atoms
-                    plain = isinstance(number, Symbol) and number.kind != "parameter" and number.low >= 0
-                    if (
-                        plain
-                        and atom.top == Poly.of(number)
-                        and all(s.kind == "parameter" for s in symbols(atom.bottom))
-                    ):
-                        yield atom
+                if (
+                    isinstance(atom, Quotient)
+                    and _number_in(atom.top) is not None
+                    and all(s.kind == "parameter" for s in symbols(atom.bottom))
+                ):
+                    yield atom
 
     def allowed(self, digits: dict[Atom, Poly]) -> Condition:
         """That all the original symbols have values that they may have, and that the store happens."""
@@ -138,6 +146,14 @@ class _Numbers:
                 conditions += [at_least(facts.poly(fact), 0) for fact in symbol.facts]
             options.append(both(*conditions))
         return either(*options) if options else NEVER
+
+
+def _number_in(top: Poly) -> Symbol | None:
+    """The one symbol that a polynomial is, but for what depends on launch parameters alone."""
+    free = [s for s in symbols(top) if s.kind != "parameter"]
+    if len(free) != 1 or top.coefficient(free[0]) != ONE or free[0].low < 0:
+        return None
+    return None if symbols(top - free[0]) & {free[0]} else free[0]
 
 
 def _nested(poly: Poly) -> set[Atom]:
@@ -186,6 +202,8 @@ def _digits(coordinate: Poly, index: Poly, digits: dict[Atom, Poly]) -> list[Con
 
     Raises NoPreimageError.
     """
+    if not is_sum(coordinate):
+        raise NoPreimageError("its index is no sum of block ids, turns and lanes")
     parts: list[tuple[int, Symbol, Poly | None]] = []
     rest = index - coordinate
     for symbol in sorted((s for s in symbols(coordinate) if s.kind != "parameter"), key=lambda s: s.number):

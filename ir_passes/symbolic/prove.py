@@ -6,7 +6,8 @@ from cutile_sim.optable.encoding import Signedness
 from cutile_sim.tileir.core import Function, Op, Value
 from ir_passes.symbolic.accesses import CHECKED_OPS, access_verdicts, address_values, arithmetic_verdicts, verb
 from ir_passes.symbolic.conflicts import shared_memory_verdicts
-from ir_passes.symbolic.execute import Launch, follow
+from ir_passes.symbolic.events import Launch
+from ir_passes.symbolic.execute import follow
 from ir_passes.symbolic.judge import Judge
 from ir_passes.symbolic.places import target_of
 from ir_passes.symbolic.report import Check, Proofs, Verdict

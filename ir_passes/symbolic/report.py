@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
 from cutile_sim.tileir.core import Location, Op
+from ir_passes.symbolic.terms import Symbol
 
 
 class Check(Enum):
@@ -46,6 +47,7 @@ class Witness:
         lane: The position in the tile, where one lane is to blame.
         parameters: Values of launch parameters that were left open.
         values: What was computed there, by a word on it.
+        numbers: What all symbols are there.
     """
 
     block: tuple[int, int, int]
@@ -54,6 +56,7 @@ class Witness:
     lane: tuple[int, ...] | None = None
     parameters: Mapping[str, int] | None = None
     values: Mapping[str, int] | None = None
+    numbers: Mapping[Symbol, int] | None = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
         parts = [f"block {self.block}"]

@@ -7,8 +7,9 @@ lane by the symbols of `lane`. Floats and tokens are `Nothing`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from cutile_sim.dtypes import ElementType
 from cutile_sim.tileir.core import Op
@@ -34,8 +35,12 @@ class Root:
     writeable: bool = True
     is_own: bool = False
     """Each block has its own: no other block sees it."""
+    is_list: bool = False
+    """All arrays of a list: its first dimension is the position in the list."""
     shared_with: frozenset[str] = frozenset()
     """Other arguments that partly lie in the same memory."""
+    members: Members | None = None
+    """The arrays whose pointers, shapes and strides lie there, where this is the buffer of a list."""
     same_as: Root | None = None
     """The first argument that is the same array, where this is another."""
 
@@ -43,6 +48,37 @@ class Root:
     def memory(self) -> Root:
         """The same object for roots that are one array."""
         return self if self.same_as is None else self.same_as
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The arrays of a list, as one root with a dimension more, along which they stand far apart.
+
+    `shapes` and `strides_elems` are those of each. `known` holds what was made of them: equal things are one.
+    """
+
+    root: Root
+    shapes: tuple[tuple[int, ...], ...]
+    strides_elems: tuple[tuple[int, ...], ...]
+    known: dict[object, Any] = field(default_factory=dict)
+
+    @property
+    def words_each(self) -> int:
+        """Words in the buffer for one array: its pointer, its shape, its strides."""
+        return 1 + 2 * len(self.shapes[0])
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether all have the same shape and strides."""
+        return len(set(self.shapes)) == 1 and len(set(self.strides_elems)) == 1
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Words read from the buffer of a list, at `place` in words from its start."""
+
+    members: Members
+    place: Poly
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +119,7 @@ class Lost:
     reason: str
 
 
-Followed = Poly | Condition | Pointers | Tensor | Tiles | Nothing | Lost
+Followed = Poly | Condition | Pointers | Tensor | Tiles | Words | Nothing | Lost
 
 NOTHING = Nothing()
 

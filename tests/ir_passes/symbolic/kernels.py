@@ -340,3 +340,61 @@ def by_sum_of_lanes(x, y, T: Const):
 def by_fewer_lanes(x, y, T: Const):
     lanes = ct.arange(T, dtype=ct.int32)
     ct.scatter(y, ct.sum(lanes, axis=0) - 1, 1.0, check_bounds=False)
+
+
+@ct.kernel
+def stacked(xs, y, T: Const):
+    i = ct.bid(0)
+    for j in range(len(xs)):
+        ct.store(y, (j, i), ct.load(xs[j], (i,), (T,)).reshape((1, T)))
+
+
+@ct.kernel
+def unstacked(x, ys, T: Const):
+    i, j = ct.bid(0), ct.bid(1)
+    ct.store(ys[j], (i,), ct.load(x, (i,), (T,)))
+
+
+@ct.kernel
+def unstacked_short(x, ys, T: Const):
+    i, j = ct.bid(0), ct.bid(1)
+    ct.store(ys[j], (i,), ct.load(x, (i,), (T,)))  # BUG: CTS701
+
+
+@ct.kernel
+def unstacked_twice(x, ys, T: Const):
+    i, j = ct.bid(0), ct.bid(1)
+    ct.store(ys[j // 2], (i,), ct.load(x, (i,), (T,)))  # BUG: CTS201, CTS701
+
+
+@ct.kernel
+def one_short(xs, y, T: Const):
+    i = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
+    for j in range(len(xs)):
+        ct.scatter(y, (j, i), ct.gather(xs[j], i, check_bounds=False))  # BUG: CTS101
+
+
+@ct.kernel
+def none_short(xs, y, T: Const):
+    i = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
+    for j in range(len(xs)):
+        inside = i < xs[j].shape[0]
+        ct.scatter(y, (j, i), ct.gather(xs[j], i, mask=inside, check_bounds=False, padding_value=0))
+
+
+@ct.kernel
+def past_the_list(xs, y, T: Const):
+    i = ct.bid(0)
+    ct.store(y, (i,), ct.load(xs[i], (0,), (T,)))  # BUG: CTS705
+
+
+@ct.kernel
+def next_of_list(xs, T: Const):
+    i, n = ct.bid(0), ct.num_blocks(0)
+    ct.store(xs[(i + 1) % n], (0,), ct.load(xs[i], (0,), (T,)))  # BUG: CTS202
+
+
+@ct.kernel
+def own_of_list(xs, T: Const):
+    i = ct.bid(0)
+    ct.store(xs[i], (0,), ct.load(xs[i], (0,), (T,)) * 2)

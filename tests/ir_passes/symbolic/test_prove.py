@@ -93,6 +93,15 @@ CASES: dict[str, tuple[Any, Callable[[], tuple[Any, ...]]]] = {
     "persistent_short": (4, lambda: (f(48, 80), f(48, 80), 16)),
     "along_a_line": (15, lambda: (f(48, 20), f(48, 20), 64)),
     "row_sums": ((4, 2), lambda: (f(64, 32), f(64, 32), f(64), 16)),
+    "stacked": (2, lambda: ([f(32), f(32), f(32)], f(3, 32), 16)),
+    "unstacked": ((2, 3), lambda: (f(32), [f(32), f(32), f(32)], 16)),
+    "unstacked_short": ((2, 2), lambda: (f(32), [f(32), f(32), f(32)], 16)),
+    "unstacked_twice": ((2, 3), lambda: (f(32), [f(32), f(32), f(32)], 16)),
+    "one_short": (2, lambda: ([f(32), f(31), f(32)], f(3, 32), 16)),
+    "none_short": (2, lambda: ([f(32), f(31), f(32)], f(3, 32), 16)),
+    "past_the_list": (4, lambda: ([f(16), f(16), f(16)], f(64), 16)),
+    "next_of_list": (2, lambda: ([f(16), f(16)], 16)),
+    "own_of_list": (2, lambda: ([f(16), f(16)], 16)),
     "matmul": ((4, 4), lambda: (f(250, 150), f(150, 200), f(250, 200), 64, 64, 32)),
 }
 
@@ -113,11 +122,12 @@ def test_planted_or_proved(name: str, kernels: ModuleType) -> None:
 def test_arrays_are_left_as_they_are(name: str, kernels: ModuleType) -> None:
     grid, make = CASES[name]
     args = make()
-    for position, arg in enumerate(a for a in args if isinstance(a, np.ndarray)):
-        arg += position + 1
-    before = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+    arrays = [a for arg in args for a in (arg if isinstance(arg, list) else [arg]) if isinstance(a, np.ndarray)]
+    for position, array in enumerate(arrays):
+        array += position + 1
+    before = [a.copy() for a in arrays]
     prove_launch(getattr(kernels, name), grid, *args)
-    assert all(np.array_equal(a, b) for a, b in zip(args, before, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(arrays, before, strict=True))
 
 
 def test_swizzled_blocks(kernels: ModuleType) -> None:
@@ -171,6 +181,38 @@ def test_a_lock_may_order_stores(kernels: ModuleType) -> None:
     report = prove_launch(kernels.locked, 8, f(128), f(16), i(1), 16)
     (verdict,) = [v for v in report.verdicts if v.check.name == "DISJOINT_STORES"]
     assert verdict.status == "not checked" and "atomics may put them in order" in verdict.reason
+
+
+def test_a_list_that_holds_an_array_twice(kernels: ModuleType) -> None:
+    twice = f(32)
+    report = prove_launch(kernels.unstacked, (2, 2), f(32), [twice, twice], 16)
+    (verdict,) = [v for v in report.verdicts if v.check.name == "DISJOINT_STORES"]
+    assert verdict.status == "not checked" and "ys shares memory with ys" in verdict.reason
+
+
+def test_a_list_of_unlike_arrays(kernels: ModuleType) -> None:
+    """Which of them is stored to is known, but whether all of each is written is not."""
+    report = prove_launch(kernels.unstacked, (3, 2), f(48), [f(48), f(45)], 16)
+    assert [v.reason for v in report.of("not checked")] == ["the arrays of ys have different shapes or strides"]
+
+
+def test_many_unlike_arrays(kernels: ModuleType) -> None:
+    report = prove_launch(kernels.stacked, 2, [f(32 + n) for n in range(20)], f(20, 32), 16)
+    assert report.is_complete, "\n".join(map(str, report.of("not checked")))
+
+
+def test_an_array_and_the_list_that_holds_it(kernels: ModuleType) -> None:
+    x = f(32)
+    report = prove_launch(kernels.unstacked, (2, 2), x, [x, f(32)], 16)
+    (verdict,) = [v for v in report.verdicts if v.check.name == "DISJOINT_LOADS"]
+    assert verdict.status == "not checked" and "x shares memory with ys" in verdict.reason
+
+
+def test_an_array_passed_twice_is_one(kernels: ModuleType) -> None:
+    x = f(128)
+    (finding,) = prove_launch(kernels.rotated, 8, x, x, 16).findings
+    assert finding.id == "CTS202"
+    assert prove_launch(kernels.copy, 8, x, x, 16).is_complete
 
 
 def test_a_flag_may_order_a_load(kernels: ModuleType) -> None:
