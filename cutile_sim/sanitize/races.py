@@ -8,7 +8,7 @@ import numpy as np
 
 from cutile_sim.dtypes import ElementType
 from cutile_sim.engine.context import Context
-from cutile_sim.optable.encoding import MemoryOrderingSemantics, MemoryScope
+from cutile_sim.optable.encoding import AtomicRMWMode, MemoryOrderingSemantics, MemoryScope
 from cutile_sim.sanitize.access_log import AccessLog
 from cutile_sim.sanitize.accesses import BLOCK_BITS, BLOCK_MASK, Access, Memory
 from cutile_sim.sanitize.lanes import counting, lane_addresses
@@ -22,6 +22,8 @@ MOST_PAIRS = 64
 
 ENOUGH_IN_ORDER = 1000
 """So many meetings of the same two operations were in order that the others are taken to be."""
+
+_UNCHANGED_BY_ZERO = (AtomicRMWMode.ADD, AtomicRMWMode.OR, AtomicRMWMode.XOR)
 
 _Pair = tuple[int, int, int]
 """Keys of two accesses, and the item where they meet."""
@@ -58,7 +60,8 @@ class Races(Check):
         self.effects.note(number, place, mask, element, stored, self.log.blocks_of(cx.group) - 1)
         if stored is not None:  # what a store releases is known to those who meet it in this very access
             self.ordering.note(op, place, mask, number, cx)
-        self.log.add(place, mask, element.size_bytes, op, stored is not None, is_atomic(op))
+        writes = stored is not None and not _only_looks(op, stored)
+        self.log.add(place, mask, element.size_bytes, op, writes, is_atomic(op))
         if stored is None:
             self.ordering.note(op, place, mask, number, cx)
 
@@ -227,6 +230,11 @@ def _verb(op: Op) -> str:
     if op.name.startswith("atomic"):
         return "update"
     return "write" if op.spec.effect == "write" else "read"
+
+
+def _only_looks(op: Op, stored: np.ndarray) -> bool:
+    """Whether an atomic update is a load in disguise, such as the addition of zero."""
+    return op.attributes.get("mode") in _UNCHANGED_BY_ZERO and not stored.any()
 
 
 def _is_block_scope(op: Op) -> bool:

@@ -289,3 +289,26 @@ def ticket_of_the_grid(next_ticket, y):
 def test_scope_of_a_ticket(pair):
     (finding,) = pair("ticket_of_its_block", "ticket_of_the_grid", (4,), lambda: (ints(1), ints(4)))
     assert "2 stays if one comes after the other, and 1 if both read before either writes" in finding.message
+
+
+@ct.kernel
+def some_add_zero(flag, y):
+    """An addition of zero is how an atomic load is written."""
+    b = ct.bid(0)
+    if b % 2 == 0:
+        ct.scatter(y, b, ct.atomic_add(flag, 0, 0))
+    else:
+        ct.scatter(y, b, ct.gather(flag, 0))
+
+
+@ct.kernel
+def one_adds_one(flag, y):
+    b = ct.bid(0)
+    if b % 2 == 0:
+        ct.scatter(y, b, ct.atomic_add(flag, 0, 1))
+    else:
+        ct.scatter(y, b, ct.gather(flag, 0))  # BUG: CTS202
+
+
+def test_atomic_loads(pair):
+    pair("one_adds_one", "some_add_zero", (4,), lambda: (ints(1), ints(4)))
