@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from cutile_sim.findings import Finding
     from cutile_sim.launch import LaunchResult
+    from cutile_sim.page import view, write_html
     from cutile_sim.proofs import ProofReport, prove_launch
     from cutile_sim.standin import install, simulated_launches, uninstall
     from cutile_sim.traces import Trace, TraceOptions, load_trace, trace, tracing
@@ -71,6 +72,8 @@ __all__ = [
     "trace",
     "tracing",
     "uninstall",
+    "view",
+    "write_html",
 ]
 
 _HOMES = {
@@ -93,6 +96,8 @@ _HOMES = {
     "load_trace": "traces",
     "trace": "traces",
     "tracing": "traces",
+    "view": "page",
+    "write_html": "page",
 }
 """The module of each name above; `errors` for the rest."""
 

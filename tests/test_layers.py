@@ -52,6 +52,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     ),
     # Reads traces; NumPy is all it needs.
     "cutile_sim.analysis": ("cutile_sim.traces", "cutile_sim.dtypes"),
+    "cutile_sim.page": ("cutile_sim.analysis", "cutile_sim.traces"),
     "cutile_sim.traces.run": ("cutile_sim.api", "cutile_sim.traces"),
     # Launches on several processes: cuts a launch up, watches each part, and puts its results together.
     "cutile_sim.shards": (
@@ -177,6 +178,8 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "networkx": ("ir_passes",),
     "z3": ("ir_passes.symbolic.smt",),
     "torch": ("cutile_sim.standin",),
+    "flask": ("cutile_sim.page.server",),
+    "werkzeug": ("cutile_sim.page.server",),
 }
 
 

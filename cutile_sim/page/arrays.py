@@ -1,0 +1,190 @@
+"""Answers about the elements of arrays: how often they were touched, first when, by whom, and what they hold."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from cutile_sim.analysis import coverage, touches, who
+from cutile_sim.errors import UsageError
+from cutile_sim.page.packing import pack, words_of
+from cutile_sim.page.planes import Bins, Plane, Region
+from cutile_sim.page.questions import Question
+from cutile_sim.traces.reader import LaunchTrace
+
+ACCESS_KINDS = ("load", "store", "atomic")
+TIMES = 96
+"""In how many steps the time of the first access is told apart."""
+BARS = 64
+KEPT_CONTENTS = 4
+NAMED = 200
+"""How many accesses to an element are named."""
+NAN, NO_VALUE, POSITIVE, NEGATIVE = 1, 2, 3, 4
+"""What is odd about a cell's values; 0 for nothing."""
+
+
+def plane(question: Question) -> dict[str, Any]:
+    """How often elements were touched: for each kind that occurs, the mean of each cell; `most` over all cells."""
+    launch, at = question.launch, Plane.asked(question)
+    lines = (_line(question),) if question.has("line") else ()
+
+    def count(region: Region, bins: Bins) -> list[np.ndarray]:
+        found = touches(launch, at.array.name, region=region, bins=bins, lines=lines)
+        return [found.loads, found.stores, found.updates]
+
+    answer: dict[str, Any] = {**at.frame(), "most": {}}
+    sizes = np.maximum(at.sizes, 1)
+    for kind, sums in zip(ACCESS_KINDS, at.sums(count), strict=True):
+        if sums.any():
+            means = sums / sizes
+            answer[kind] = pack(means, "f4")
+            answer["most"][kind] = float(means.max())
+    return answer
+
+
+def _line(question: Question) -> tuple[str, int] | str:
+    file, _, line = question.text("line").rpartition(":")
+    files = question.launch.facts["files"]
+    if not file.isdigit() or not line.isdigit() or int(file) >= len(files):
+        raise UsageError(f"line must be the number of a file and of a line, not {question.text('line')!r}")
+    return f"{files[int(file)]['path']}:{line}"
+
+
+def times(question: Question) -> dict[str, Any]:
+    """The first record that touched an element of each cell (-1: none), told apart in at most `TIMES` steps."""
+    launch, at = question.launch, Plane.asked(question)
+    touching = [r.number for r in launch.records(kinds=ACCESS_KINDS, names=(at.array.name,))]
+    first = np.full(at.cells, -1, np.int64)
+    for group in np.array_split(np.array(touching, np.int64), min(TIMES, max(len(touching), 1))):
+        if not group.size:
+            continue
+        between = int(group[0]), int(group[-1]) + 1
+
+        def count(region: Region, bins: Bins, between: tuple[int, int] = between) -> list[np.ndarray]:
+            found = touches(launch, at.array.name, region=region, bins=bins, between=between)
+            return [found.loads + found.stores + found.updates]
+
+        first[(first < 0) & (at.sums(count)[0] > 0)] = group[-1]
+    return {**at.frame(), "first": pack(first, "i4")}
+
+
+def cover(question: Question) -> dict[str, Any]:
+    """Which elements were never written, by one block, by several; of an array that nothing writes, which were read.
+
+    Bits of a cell: 1 some never, 2 some by one block, 4 some by several. Atomic updates may be by any number of blocks.
+    The counts are of the whole array.
+    """
+    launch, at = question.launch, Plane.asked(question)
+    kinds = covering_kinds(launch, at.array.name)
+    has_updates = "atomic" in kinds and any(launch.records(kinds=("atomic",), names=(at.array.name,)))
+
+    def count(region: Region, bins: Bins) -> list[np.ndarray]:
+        found = coverage(launch, at.array.name, region=region, bins=bins, kinds=kinds)
+        return [found.unwritten, found.several]
+
+    never, several = at.sums(count)
+    once = at.sizes - never - several
+    bits = 1 * (never > 0) + 2 * (once > 0) + 4 * (several > 0)
+    size = at.array.size
+    never_all, several_all = int(never.sum()), int(several.sum())
+    if int(at.sizes.sum()) != size:
+        whole = coverage(launch, at.array.name, bins=(1,) * len(at.array.shape), kinds=kinds)
+        never_all, several_all = int(whole.unwritten.sum()), int(whole.several.sum())
+    return {
+        **at.frame(),
+        "covers": "read" if kinds == ("load",) else "written",
+        "has_updates": has_updates,
+        "coverage": pack(bits.astype(np.uint8), "u1"),
+        "never": never_all,
+        "once": size - never_all - several_all,
+        "several": several_all,
+    }
+
+
+def covering_kinds(launch: LaunchTrace, array: str) -> tuple[str, ...]:
+    """Kinds of accesses whose coverage says most about an array: writes, or reads where nothing writes it."""
+    writes = ("store", "atomic")
+    return writes if next(iter(launch.records(kinds=writes, names=(array,))), None) is not None else ("load",)
+
+
+def values(question: Question) -> dict[str, Any]:
+    """Contents of an array: the mean of each cell, lowest and highest of the whole array, and a histogram."""
+    at = Plane.asked(question)
+    contents, told = _contents(question.launch, at.array.name, question.text("when"))
+    return {**at.frame(), **cell_values(at.slice_of(contents), at), **told}
+
+
+@lru_cache(KEPT_CONTENTS)
+def _contents(launch: LaunchTrace, array: str, when: str) -> tuple[np.ndarray, dict[str, Any]]:
+    """An array's contents and how its values spread, kept for closer views of it."""
+    contents = launch.contents(array, when)
+    if contents is None:
+        raise UsageError("the trace holds no contents of arrays: make it with contents=True")
+    return contents, spread(contents)
+
+
+def cell_values(shown: np.ndarray, at: Plane) -> dict[str, Any]:
+    """Means of finite values over cells, and what is odd about them."""
+    numbers = as_numbers(shown)
+    good = np.isfinite(numbers)
+    odd = np.zeros(at.cells, np.uint8)
+    is_whole = bool(good.all())
+    count = at.sizes if is_whole else at.binned(good)
+    with np.errstate(over="ignore"):
+        mean = at.binned(numbers if is_whole else np.where(good, numbers, 0)) / np.maximum(count, 1)
+    if not is_whole:
+        for code, where in ((NEGATIVE, np.isneginf), (POSITIVE, np.isposinf), (NAN, np.isnan)):
+            odd[at.binned(where(numbers)) > 0] = code
+    return {
+        "mean": pack(mean, "f8" if numbers.dtype == np.float64 else "f4"),
+        "odd": pack(odd, "u1"),
+        "words": {str(NAN): "NaN", str(POSITIVE): "inf", str(NEGATIVE): "-inf"},
+    }
+
+
+def as_numbers(values: np.ndarray) -> np.ndarray:
+    """Values of any element type as float64, or float32 where that holds them."""
+    exact = values.dtype.itemsize <= 2 or values.dtype == np.float32
+    return values.astype(np.float32 if exact else np.float64, copy=False)
+
+
+def spread(contents: np.ndarray) -> dict[str, Any]:
+    """Lowest and highest finite value, how many are not finite, and how many lie in each of equal steps between."""
+    numbers = as_numbers(contents).reshape(-1)
+    good = np.isfinite(numbers)
+    kept = numbers if good.all() else numbers[good]
+    nan = int(np.isnan(numbers).sum()) if kept is not numbers else 0
+    answer: dict[str, Any] = {"low": None, "high": None, "nan": nan, "infinite": numbers.size - kept.size - nan}
+    counts, edges = np.zeros(0, np.int64), np.zeros(0)
+    if kept.size:
+        low, high = float(kept.min()), float(kept.max())
+        answer |= {"low": low, "high": high}
+        whole = contents.dtype.kind in "biu"
+        bars = min(BARS, int(high - low) + 1) if whole else BARS
+        end = high + 1 if whole else high if high > low else low + 1
+        # The span between the largest doubles is none itself: then of halves.
+        half = 1 if math.isfinite(end - low) else 2
+        counts, edges = np.histogram(kept.astype(np.float64) / half, bins=bars, range=(low / half, end / half))
+        edges *= half
+    return answer | {"histogram": {"edges": edges.tolist(), "counts": counts.tolist()}}
+
+
+def element(question: Question) -> dict[str, Any]:
+    """Who touched an element, in time order, and what it held before and after."""
+    launch, array = question.launch, question.array
+    index = question.numbers("index")
+    found = who(launch, array.name, index, at_most=NAMED)
+    held = {when: launch.contents(array.name, when) for when in ("before", "after")} if array.is_argument else {}
+    return {
+        "total": sum(t.block_count for t in found.touches),
+        "is_cut": found.is_cut,
+        "touches": [
+            {"record": t.record, "op": t.op, "kind": t.kind, "block": list(block)}
+            for t in found.touches
+            for block in t.blocks
+        ],
+        **{when: None if h is None else words_of(h[index]) for when, h in held.items()},
+    }

@@ -1,0 +1,55 @@
+// Colours for canvases: those of the style sheet, and a scale for values. All can be told apart without seeing red or green.
+
+/** A colour of the style sheet by its name, as "rgb(...)" numbers. */
+export function cssColor(name) {
+  const probe = document.createElement("canvas").getContext("2d");
+  probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  probe.fillRect(0, 0, 1, 1);
+  return [...probe.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+}
+
+let known = new Map();
+export const forgetColors = () => { known = new Map(); };
+
+export function color(name) {
+  if (!known.has(name)) known.set(name, cssColor(name));
+  return known.get(name);
+}
+
+export const rgb = (c, alpha = 1) => `rgba(${c[0]}, ${c[1]}, ${c[2]}, ${alpha})`;
+
+export const mix = (a, b, share) => a.map((v, i) => Math.round(v + (b[i] - v) * share));
+
+// Stops of the cividis scale (Nunez, Anderton, Renslow 2018), dark to light.
+const STOPS = [
+  [0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 93, 109], [112, 113, 115],
+  [138, 134, 120], [166, 157, 117], [195, 182, 105], [225, 208, 83], [254, 232, 56],
+];
+
+/** Colour of a share between 0 and 1. */
+export function valueColor(share) {
+  const at = Math.min(Math.max(share, 0), 1) * (STOPS.length - 1);
+  const low = Math.min(Math.floor(at), STOPS.length - 2);
+  return mix(STOPS[low], STOPS[low + 1], at - low);
+}
+
+export const valueGradient = () => `linear-gradient(to right, ${STOPS.map((c) => rgb(c)).join(", ")})`;
+
+/** An image of h by w pixels; `paint(i)` gives [r, g, b] or [r, g, b, a of 255], or null for nothing. */
+export function image(h, w, paint) {
+  const canvas = document.createElement("canvas");
+  canvas.width = w;
+  canvas.height = h;
+  const context = canvas.getContext("2d");
+  const data = context.createImageData(w, h);
+  for (let i = 0, at = 0; i < h * w; i += 1, at += 4) {
+    const c = paint(i);
+    if (!c) continue;
+    data.data[at] = c[0];
+    data.data[at + 1] = c[1];
+    data.data[at + 2] = c[2];
+    data.data[at + 3] = c[3] ?? 255;
+  }
+  context.putImageData(data, 0, 0);
+  return canvas;
+}
