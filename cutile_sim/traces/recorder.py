@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,7 +97,8 @@ class Recorder(Observer):
         took = time.perf_counter_ns() - self._start
         tally, group = self._tallies[op], cx.group
         tally[0] += 1
-        tally[1] += 1 if group is None else group.size
+        # What does not depend on the block runs once here, ahead of all groups, but in each block of a GPU.
+        tally[1] += prod(self._grid) if group is None else group.size
         tally[2] += took
         loaded, stored = self._moved_bytes
         tally[3] += cx.counts.bytes_loaded - loaded

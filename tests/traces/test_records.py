@@ -242,5 +242,6 @@ def test_counts_are_of_all_blocks() -> None:
     stored = {op.name: int(launch.counts["bytes_stored"][op.number]) for op in launch.ops}
     flops = {op.name: op.flops for op in launch.ops}
     assert blocks["mmaf"] == 16 * 4
+    assert blocks["make_partition_view"] == 16  # though it is made once, for all
     assert stored["store_view_tko"] == c.nbytes
     assert flops["mmaf"] * blocks["mmaf"] == 2 * 64**3
