@@ -21,6 +21,7 @@ import torch.utils._device
 from torch.overrides import TorchFunctionMode
 
 from cutile_sim.standin.torch_functions import substitute
+from cutile_sim.standin.torch_mixing import check_devices
 
 _NOTE = "_cutile_sim_on_gpu"
 GPU = torch.device("cuda", 0)
@@ -39,8 +40,13 @@ _enabled = False
 
 def is_on_gpu(tensor: torch.Tensor) -> bool:
     """Whether a tensor is on the simulated GPU. To be called inside `plain_torch` or the mode."""
+    return _place(tensor) is True
+
+
+def _place(tensor: torch.Tensor) -> bool | None:
+    """Whether a tensor is on the simulated GPU; None where it has no storage to note that on."""
     storage = _storage(tensor)
-    return False if storage is None else getattr(storage, _NOTE, _state.backward_on_gpu)
+    return None if storage is None else getattr(storage, _NOTE, _state.backward_on_gpu)
 
 
 @contextmanager
@@ -177,7 +183,10 @@ def _call(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     if pinned:
         kwargs = {**kwargs, "pin_memory": False}
     inputs = list(_tensors((args, kwargs)))
-    has_gpu_input = any(map(is_on_gpu, inputs))
+    places = [_place(tensor) for tensor in inputs]
+    has_gpu_input = True in places
+    if has_gpu_input and False in places:
+        check_devices(func, inputs, places)
     substituted = substitute(func) if has_gpu_input else None
     result = (substituted or func)(*args, **kwargs)
     if isinstance(result, torch.Tensor | tuple | list):
