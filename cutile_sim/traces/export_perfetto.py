@@ -99,7 +99,7 @@ class _Timeline:
     def __init__(self, launch: LaunchTrace, begin_ns: int, most: int, number: int, flows: Iterator[int]) -> None:
         self.launch, self.begin_ns = launch, begin_ns
         self._flows = flows
-        self._text = SourceText(launch)
+        self._places = _places(launch)
         self._number = number
         self._keys: WeakKeyDictionary[GroupInfo, bytes] = WeakKeyDictionary()
         self._spans: dict[bytes, _Span] = {}
@@ -166,10 +166,7 @@ class _Timeline:
 
     def _facts(self, record: Record, span: _Span) -> dict[str, Any]:
         op = record.op
-        facts: dict[str, Any] = {"operation": op.name, "blocks": span.blocks, "count": span.count}
-        if op.location is not None:
-            facts["line"] = f"{PurePath(op.location.file).name}:{op.location.line}"
-            facts["source"] = self._text.line(op.location).strip()
+        facts = {"operation": op.name, "blocks": span.blocks, "count": span.count, **self._places[op.number]}
         if record.accesses:
             boxes = [(a, box_of(a)) for a in record.accesses]
             arrays = dict.fromkeys(a.array.name for a in record.accesses)
@@ -214,6 +211,17 @@ class _Timeline:
         self, name: str, category: str, row: int, at_ns: int, took_ns: int, facts: dict[str, Any]
     ) -> dict[str, Any]:
         return self._event("X", name, row, at_ns) | {"dur": took_ns / 1000, "cat": category, "args": facts}
+
+
+def _places(launch: LaunchTrace) -> list[dict[str, Any]]:
+    """Of each operation, where it is in the user's source."""
+    text = SourceText(launch)
+    return [
+        {}
+        if op.location is None
+        else {"line": f"{PurePath(op.location.file).name}:{op.location.line}", "source": text.line(op.location).strip()}
+        for op in launch.ops
+    ]
 
 
 def _assign_rows(spans: list[_Span]) -> int:

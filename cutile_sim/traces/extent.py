@@ -2,62 +2,54 @@
 
 from __future__ import annotations
 
-from itertools import product
 from math import prod
 
 import numpy as np
 
 from cutile_sim.dtypes import element_type
+from cutile_sim.traces.boxes import Box, box_of_elements
 from cutile_sim.traces.model import OpInfo
 from cutile_sim.traces.record import Access
-
-Box = tuple[tuple[int, int], ...]
-"""(first, end) along each axis of an array."""
 
 
 def box_of(access: Access) -> Box | None:
     """The box that holds all that the recorded blocks touch in one access; None if that is nothing."""
-    elements = (_corners(access) if access.is_window else _lanes(access)) * access.unit_bytes // access.array.item_bytes
-    index, inside = access.array.index_of(elements)
-    index = index[inside]
-    if not index.size:
-        return None
-    low, high = index.min(axis=0), index.max(axis=0)
-    return tuple((int(a), int(b) + 1) for a, b in zip(low, high, strict=True))
+    if not access.is_window:
+        return box_of_elements(access.array, _lanes(access) * access.unit_bytes // access.array.item_bytes)
+    assert access.strides is not None
+    counts = [end - begin for begin, end in zip(access.begin, access.end, strict=True)]
+    tile = list(zip(access.tile_shape, access.strides[3:], strict=True))
+    if access.group.is_whole:
+        blocks = [
+            (count, stride) if n > 1 else (1, 0)
+            for count, n, stride in zip(counts, access.shape[:3], access.strides[:3], strict=True)
+        ]
+        return access.box_around([access.offset] if min(counts) > 0 else [], blocks + tile)
+    positions = np.flatnonzero(_takes_part(access))
+    return access.box_around(sorted({access.base_of(int(which)) for which in positions}), tile)
 
 
 def bytes_of(access: Access, op: OpInfo) -> int:
     """Bytes that the recorded blocks move in one access."""
     item_bytes = element_type(op.tile[1]).size_bytes if op.tile is not None else access.array.item_bytes
     if access.is_window:
-        lanes = len(_positions(access)) * prod(access.tile_shape)
+        if access.group.is_whole:
+            blocks = prod(end - begin for begin, end in zip(access.begin, access.end, strict=True))
+        else:
+            blocks = int(_takes_part(access).sum())
+        lanes = blocks * prod(access.tile_shape)
     else:
         lanes = prod(access.shape) if access.mask is None else int(access.mask.sum())
         lanes *= access.group.size // prod(access.shape[:3])  # blocks that share what was recorded once
     return lanes * item_bytes
 
 
-def _positions(access: Access) -> np.ndarray:
-    """Positions of the recorded blocks that take part in a window, on the group's axes z, y, x ([n, 3])."""
+def _takes_part(access: Access) -> np.ndarray:
+    """Which of the recorded blocks take part in a window (bool [n])."""
     group = access.group
     at = np.stack(np.unravel_index(group.positions, group.shape), axis=1)
-    return at[((at >= access.begin) & (at < access.end)).all(axis=1)]
-
-
-def _corners(access: Access) -> np.ndarray:
-    """Offsets, in units, of the first and last lanes of a window along each axis, over blocks that bound the rest."""
-    assert access.strides is not None
-    if access.group.is_whole:
-        blocks = np.array(
-            list(product(*({begin, end - 1} for begin, end in zip(access.begin, access.end, strict=True))))
-        )
-        blocks = blocks[(blocks >= access.begin).all(axis=1)]
-    else:
-        blocks = _positions(access)
-    steps = np.array([s if n > 1 else 0 for n, s in zip(access.shape[:3], access.strides[:3], strict=True)], np.int64)
-    found = access.offset + ((blocks - np.array(access.begin)) * steps).sum(axis=1)
-    for n, stride in zip(access.tile_shape, access.strides[3:], strict=True):
-        found = np.unique(np.concatenate([found, found + (n - 1) * stride])) if n else found[:0]
+    inside = (at >= np.array(access.begin)) & (at < np.array(access.end))
+    found: np.ndarray = np.all(inside, axis=1)
     return found
 
 

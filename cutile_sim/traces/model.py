@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -69,6 +70,12 @@ class ArrayInfo:
         """Elements from its first to its last, with those between that are not its own."""
         return 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides_elems, strict=True)) if self.size else 0
 
+    @cached_property
+    def axes_by_stride(self) -> tuple[int, ...]:
+        """The axes along which elements lie apart, the farthest first."""
+        axes = [a for a in range(len(self.shape)) if self.strides_elems[a] > 0 and self.shape[a] > 0]
+        return tuple(sorted(axes, key=lambda a: -self.strides_elems[a]))
+
     def index_of(self, offsets_elems: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(index of the element at each offset (..., rank), whether there is one (...)).
 
@@ -77,12 +84,11 @@ class ArrayInfo:
         rest = np.asarray(offsets_elems, np.int64)
         index = np.zeros((*rest.shape, len(self.shape)), np.int64)
         inside = rest >= 0
-        for axis in sorted(range(len(self.shape)), key=lambda a: -self.strides_elems[a]):
+        for axis in self.axes_by_stride:
             stride, length = self.strides_elems[axis], self.shape[axis]
-            if stride > 0 and length > 0:
-                along = np.clip(rest // stride, 0, length - 1)
-                index[..., axis] = along
-                rest = rest - along * stride
+            along = np.clip(rest // stride, 0, length - 1)
+            index[..., axis] = along
+            rest = rest - along * stride
         return index, inside & (rest == 0) & (self.size > 0)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 
 from cutile_sim.dtypes import element_type
 from cutile_sim.errors import UsageError
+from cutile_sim.traces.boxes import Box, box_of_elements, box_of_steps
 from cutile_sim.traces.format import RESULT
 from cutile_sim.traces.model import ArrayInfo, OpInfo
 from cutile_sim.traces.options import BlockBox
@@ -219,20 +220,26 @@ class Access:
         """Elements of the array that one recorded block touches, counted from element 0 in memory (int64)."""
         return self.offsets(which) * self.unit_bytes // self.array.item_bytes
 
-    def box(self, which: int) -> tuple[tuple[int, int], ...] | None:
+    def box(self, which: int) -> Box | None:
         """(first, end) along each axis of the array that holds all that one block touches; None if that is nothing."""
         if not self.takes_part(which):
             return None
-        elements = self.elements(which)
-        if self.is_window and elements.size > 2:
-            corners = [[0, n - 1] for n in elements.shape]
-            elements = elements[np.ix_(*corners)] if corners else elements
-        index, inside = self.array.index_of(elements)
-        index = index[inside]
-        if not index.size:
-            return None
-        low, high = index.reshape(-1, len(self.array.shape)).min(axis=0), index.max(axis=tuple(range(index.ndim - 1)))
-        return tuple((int(a), int(b) + 1) for a, b in zip(low, high, strict=True))
+        if self.is_window:
+            assert self.strides is not None
+            return self.box_around([self.base_of(which)], list(zip(self.tile_shape, self.strides[3:], strict=True)))
+        return box_of_elements(self.array, self.elements(which))
+
+    def box_around(self, firsts: Sequence[int], steps: Sequence[tuple[int, int]]) -> Box | None:
+        """The box around what is reached from `firsts` by steps (how many places, how far apart), all in units."""
+        unit, item = self.unit_bytes, self.array.item_bytes
+        if any(stride * unit % item for _, stride in steps):
+            places = np.array(firsts, np.int64)
+            for count, stride in steps:
+                places = np.unique(places[:, None] + np.arange(count, dtype=np.int64) * stride)
+            return box_of_elements(self.array, places * unit // item)
+        return box_of_steps(
+            self.array, [first * unit // item for first in firsts], [(n, stride * unit // item) for n, stride in steps]
+        )
 
     def _of_block(self, array: np.ndarray, which: int) -> np.ndarray:
         return of_block(array, which, self.group)
@@ -310,7 +317,7 @@ class Record:
                 return of_block(tile.values, which, self.group)
         return None
 
-    def boxes(self) -> Iterator[tuple[tuple[int, int, int], ArrayInfo, tuple[tuple[int, int], ...]]]:
+    def boxes(self) -> Iterator[tuple[tuple[int, int, int], ArrayInfo, Box]]:
         """(block, array, box) of everything that every recorded block touches."""
         for access in self.accesses:
             for which, block in enumerate(self.group.blocks):
