@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from cutile_sim.findings import Finding
     from cutile_sim.launch import LaunchResult
     from cutile_sim.page import view, write_html
+    from cutile_sim.pictures import plot
     from cutile_sim.proofs import ProofReport, prove_launch
     from cutile_sim.standin import install, simulated_launches, uninstall
     from cutile_sim.traces import Trace, TraceOptions, load_trace, trace, tracing
@@ -66,6 +67,7 @@ __all__ = [
     "install",
     "load",
     "load_trace",
+    "plot",
     "prove_launch",
     "simulate",
     "simulated_launches",
@@ -84,6 +86,7 @@ _HOMES = {
     "Finding": "findings",
     "check": "checker",
     "LaunchResult": "launch",
+    "plot": "pictures",
     "ProofReport": "proofs",
     "prove_launch": "proofs",
     "install": "standin",

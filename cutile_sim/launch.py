@@ -22,6 +22,7 @@ from cutile_sim.errors import CutileSimError, UsageError, VerifyError
 from cutile_sim.findings import Finding
 from cutile_sim.frontend.arrays import ArrayArg
 from cutile_sim.frontend.params import LaunchParam, ListBuffer, PointerParam, ScalarParam
+from cutile_sim.html import result_card
 from cutile_sim.memory.heap import keep_freed_memory
 from cutile_sim.memory.space import AddressSpace, Allocation, Extent
 from cutile_sim.overlap import check_outputs
@@ -63,6 +64,10 @@ class LaunchResult:
     warnings: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     stops: tuple[Stop, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return result_card(self)
 
 
 @dataclass

@@ -49,10 +49,13 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "cutile_sim.tileir",
         "cutile_sim.optable",
         "cutile_sim.dtypes",
+        # A trace in a notebook is shown by what reads traces, loaded then.
+        "cutile_sim.pictures.cards",
     ),
     # Reads traces; NumPy is all it needs.
     "cutile_sim.analysis": ("cutile_sim.traces", "cutile_sim.dtypes"),
     "cutile_sim.page": ("cutile_sim.analysis", "cutile_sim.traces"),
+    "cutile_sim.pictures": ("cutile_sim.analysis", "cutile_sim.traces", "cutile_sim.html"),
     "cutile_sim.traces.run": ("cutile_sim.api", "cutile_sim.traces"),
     # Launches on several processes: cuts a launch up, watches each part, and puts its results together.
     "cutile_sim.shards": (
@@ -117,11 +120,13 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "cutile_sim.engine",
         "cutile_sim.memory",
         "cutile_sim.overlap",
+        "cutile_sim.html",
         "cutile_sim.frontend.arrays",
         "cutile_sim.frontend.params",
         "cutile_sim.tileir",
         "ir_passes",
     ),
+    "cutile_sim.html": (),
     "cutile_sim.overlap": ("cutile_sim.frontend.arrays", "cutile_sim.memory"),
     "cutile_sim.frontend": ("cutile_sim.tileir", "cutile_sim.dtypes"),
     "cutile_sim.tileiras": ("cutile_sim.tileir",),
@@ -180,6 +185,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "torch": ("cutile_sim.standin",),
     "flask": ("cutile_sim.page.server",),
     "werkzeug": ("cutile_sim.page.server",),
+    "matplotlib": ("cutile_sim.pictures.style",),
 }
 
 

@@ -4,6 +4,7 @@ launch = load_trace("run.ctrace").launches[0]
 lines(launch)                           # what each source line did
 touches(launch, "x").loads              # how often each element was loaded
 coverage(launch, "y").unwritten         # which were never written
+tile_map(launch, "y")                   # which blocks touch which part of it
 who(launch, "y", (3, 4))                # the blocks that touched an element
 tiles_of(launch, (1, 2))                # what a block loads and stores
 summary(launch, gpu="h100")             # bytes, reuse, intensity, idle lanes, a roofline estimate
@@ -25,6 +26,7 @@ from cutile_sim.analysis.element_counts import Coverage, Touches, coverage, touc
 from cutile_sim.analysis.gpus import GPUS, Gpu, Roofline
 from cutile_sim.analysis.graph import DataFlow, Edge, Node, dataflow
 from cutile_sim.analysis.source_lines import Line, lines
+from cutile_sim.analysis.tile_maps import TileMap, tile_map
 from cutile_sim.analysis.tma import TmaRule
 from cutile_sim.analysis.totals import ArrayTraffic, EdgeWaste, Summary, summary
 
@@ -44,6 +46,7 @@ __all__ = [
     "Node",
     "Roofline",
     "Summary",
+    "TileMap",
     "TmaRule",
     "Touch",
     "Touches",
@@ -53,6 +56,7 @@ __all__ = [
     "dataflow",
     "lines",
     "summary",
+    "tile_map",
     "tiles_of",
     "touches",
     "who",

@@ -82,7 +82,7 @@ def touches(
     cells = Cells.of(launch.array(array), region, bins)
     _check_size(cells)
     sums = {kind: Sums(cells) for kind in ACCESS_KINDS}
-    for kind, found in _found(launch, array, ACCESS_KINDS, between, blocks, lines):
+    for kind, found in found_footprints(launch, array, ACCESS_KINDS, between, blocks, lines):
         sums[kind].add(found)
     loads, stores, updates = (sums[kind].result() for kind in ACCESS_KINDS)
     return Touches(array, cells.region, cells.edges, loads, stores, updates)
@@ -128,7 +128,7 @@ def coverage(
     unwritten, several = np.zeros(cells.shape, np.int64), np.zeros(cells.shape, np.int64)
 
     def found() -> Iterator[tuple[str, Footprint | Scattered]]:
-        return _found(launch, array, kinds, between, blocks, numbered=True)
+        return found_footprints(launch, array, kinds, between, blocks, numbered=True)
 
     for part in _alike(cells, found):
         stores, writes = Writers(part), Writers(part)
@@ -151,7 +151,7 @@ def touched_elements(launch: LaunchTrace, array: str) -> tuple[dict[str, int], d
     lanes, distinct = dict.fromkeys(ACCESS_KINDS, 0), dict.fromkeys((*ACCESS_KINDS, "written"), 0)
 
     def found() -> Iterator[tuple[str, Footprint | Scattered]]:
-        return _found(launch, array, ACCESS_KINDS, None, ())
+        return found_footprints(launch, array, ACCESS_KINDS, None, ())
 
     for part in _alike(Cells.of(info, bins=(1,) * len(info.shape)), found):
         sums: dict[str, Sums] = {}
@@ -181,7 +181,7 @@ def _alike(cells: Cells, found: Callable[[], Iterator[tuple[str, Footprint | Sca
     yield from edges.cells(CELLS_AT_ONCE)
 
 
-def _found(
+def found_footprints(
     launch: LaunchTrace,
     array: str,
     kinds: Sequence[str],
@@ -191,6 +191,7 @@ def _found(
     *,
     numbered: bool = False,
 ) -> Iterator[tuple[str, Footprint | Scattered]]:
+    """(kind, footprint) of every access to an array; blocks are told apart where `numbered`."""
     selector = Selector(launch, blocks)
     number = launch.array(array).number
     for record in launch.records(kinds=kinds, names=(array,), between=between, lines=lines):

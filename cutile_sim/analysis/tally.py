@@ -13,6 +13,8 @@ from cutile_sim.analysis.runs import distinct
 from cutile_sim.analysis.spaces import NOWHERE, NestedSpace, space_of
 
 PLACES_AT_ONCE = 1 << 20
+NO_BLOCK = FAR // 2
+"""Numbers of blocks are below this."""
 MOST_SCATTERED = 1 << 18
 """How many single lanes are told apart before an array's elements are."""
 _KEPT_EDGES = 1 << 20
@@ -76,8 +78,14 @@ class Writers:
 
     def result(self) -> tuple[np.ndarray, np.ndarray]:
         """(whether any block touches the elements, whether several do): bool, of the cells' shape."""
-        touched = self._low < FAR // 2
+        touched = self._low < NO_BLOCK
         return self.space.each(touched), self.space.each(touched & (self._low != self._high))
+
+    def numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """(smallest, largest number of a block that touches the elements): int64, of the cells' shape, -1 for none."""
+        touched = self._low < NO_BLOCK
+        low, high = (self.space.each(np.where(touched, values, -1)) for values in (self._low, self._high))
+        return low, high
 
 
 class Edges:
@@ -89,7 +97,9 @@ class Edges:
     def __init__(self, cells: Cells) -> None:
         self._cells = cells
         self._space = space_of(cells)
-        self._found: dict[int, list[np.ndarray]] = {a: [e] for a, e in enumerate(cells.edges)}
+        axes = range(len(cells.edges))
+        self._of_windows: list[list[np.ndarray]] = [[] for _ in axes]
+        self._of_places: list[list[np.ndarray]] = [[] for _ in axes]
         self._count = 0
         self._scattered = 0
 
@@ -105,28 +115,49 @@ class Edges:
                     indices, inside = self._space.indices(places)
                     for axis, index in indices.items():
                         near = distinct(index[inside])
-                        self._note(axis, near, near + 1)
+                        self._note(self._of_places[axis], near, near + 1)
         else:
             for axis, runs in zip(self._space.axes, box.runs, strict=False):
-                self._note(axis, runs.starts, runs.ends)
+                self._note(self._of_windows[axis], runs.starts, runs.ends)
 
-    def _note(self, axis: int, *edges: np.ndarray) -> None:
-        self._found[axis] += edges
+    def _note(self, noted: list[np.ndarray], *edges: np.ndarray) -> None:
+        noted += edges
         self._count += sum(e.size for e in edges)
         if self._count > _KEPT_EDGES:
-            self._found = {a: [distinct(np.concatenate(e))] for a, e in self._found.items()}
+            self._of_windows = [[_all(e)] for e in self._of_windows]
+            self._of_places = [[_all(e)] for e in self._of_places]
             self._count = 0
 
     def cells(self, at_most: int) -> Iterator[Cells]:
         """These cells, at most so many at once."""
-        array = self._cells.array
-        if not isinstance(self._space, NestedSpace) or self._scattered > MOST_SCATTERED:
+        if self._are_single:
             for region in parts(self._cells.region, at_most):
-                yield Cells.of(array, region)
+                yield Cells.of(self._cells.array, region)
             return
-        edges = [distinct(np.concatenate(self._found[a])) for a in sorted(self._found)]
-        for part in parts([(0, len(e) - 1) for e in edges], at_most):
-            yield Cells(array, [e[a : b + 1] for e, (a, b) in zip(edges, part, strict=True)], are_uniform=True)
+        cells = self.all_cells()
+        for part in parts([(0, n) for n in cells.shape], at_most):
+            edges = [e[first : end + 1] for e, (first, end) in zip(cells.edges, part, strict=True)]
+            yield Cells(cells.array, edges, are_uniform=True)
+
+    def all_cells(self) -> Cells:
+        """These cells, all of them."""
+        if self._are_single:
+            return Cells.of(self._cells.array, self._cells.region)
+        noted = zip(self._cells.edges, self._of_windows, self._of_places, strict=True)
+        edges = [_all([given, *windows, *places]) for given, windows, places in noted]
+        return Cells(self._cells.array, edges, are_uniform=True)
+
+    def of_windows(self) -> tuple[np.ndarray, ...]:
+        """Along each axis, where tiles that lie evenly begin and end."""
+        return tuple(map(_all, self._of_windows))
+
+    @property
+    def _are_single(self) -> bool:
+        return not isinstance(self._space, NestedSpace) or self._scattered > MOST_SCATTERED
+
+
+def _all(edges: list[np.ndarray]) -> np.ndarray:
+    return distinct(np.concatenate([np.zeros(0, np.int64), *edges]))
 
 
 def _pieces(found: Footprint | Scattered) -> Iterable[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:

@@ -17,6 +17,7 @@ from cutile_sim.cli.exec import exec_
 from cutile_sim.cli.ir import ir
 from cutile_sim.cli.ops import ops
 from cutile_sim.cli.output import exit_code, note_json, report_error, wants_json
+from cutile_sim.cli.plot import plot_
 from cutile_sim.cli.run import run
 from cutile_sim.cli.trace import trace_
 from cutile_sim.cli.view import view_
@@ -74,7 +75,7 @@ def cli() -> None:
     """
 
 
-for command in (run, exec_, check, debug_, trace_, view_, ir, ops):
+for command in (run, exec_, check, debug_, trace_, view_, plot_, ir, ops):
     cli.add_command(command)
 
 

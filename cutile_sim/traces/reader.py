@@ -90,6 +90,12 @@ class Trace:
     def __repr__(self) -> str:
         return f"<Trace {self.name}: {len(self.launches)} launches>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from cutile_sim.pictures.cards import trace_card
+
+        return trace_card(self)
+
     # Members, each read whole so that its checksum is verified
 
     def damage(self) -> _Damage:
@@ -153,6 +159,12 @@ class LaunchTrace:
 
     def __repr__(self) -> str:
         return f"<LaunchTrace {self.number}: {self.kernel} over {'x'.join(map(str, self.grid))} blocks>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from cutile_sim.pictures.cards import launch_card
+
+        return launch_card(self)
 
     @cached_property
     def facts(self) -> dict[str, Any]:

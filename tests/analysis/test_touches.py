@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic_traces import Group, Row, Window, launch_of, touched
 
-from cutile_sim.analysis import coverage, touches, who
+from cutile_sim.analysis import coverage, tile_map, touches, who
 from cutile_sim.errors import UsageError
 from cutile_sim.traces import LaunchTrace
 
@@ -198,6 +198,14 @@ def test_who_wrote_what(case: Any, in_slabs: bool) -> None:
     np.testing.assert_array_equal(
         read.several, over_elements(shape, strides, lambda place: len(readers.get(place, ())) > 1)
     )
+    numbers = {p: [x + GRID[0] * (y + GRID[1] * z) for x, y, z in blocks] for p, blocks in writers.items()}
+    owners = tile_map(made, "a", kinds=("store", "atomic"))
+    for got, pick in ((owners.first, min), (owners.last, max)):
+        for axis, edges in enumerate(owners.edges):
+            got = np.repeat(got, np.diff(edges), axis=axis)
+        np.testing.assert_array_equal(
+            got, over_elements(shape, strides, lambda p, pick=pick: pick(numbers.get(p, [-1])))
+        )
     unwritten = over_elements(shape, strides, lambda place: place not in writers)
     several = over_elements(shape, strides, lambda place: len(stored.get(place, ())) > 1)
     np.testing.assert_array_equal(single.unwritten, unwritten)
