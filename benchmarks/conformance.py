@@ -185,7 +185,8 @@ def main() -> int:
         got.update(found)
         counts = Counter(outcome.status for outcome in found.values())
         words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-        print(f"{path.name}: {words} in {seconds[file_name(checkout, path)]:.0f} s", file=sys.stderr)
+        failed = [f"\n  {name}: {outcome.message}" for name, outcome in found.items() if outcome.status == "failed"]
+        print(f"{path.name}: {words} in {seconds[file_name(checkout, path)]:.0f} s{''.join(failed)}", file=sys.stderr)
 
     with ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(one, paths))
