@@ -67,6 +67,8 @@ def _by_parts(lhs: np.ndarray, rhs: np.ndarray, start: np.ndarray, promoted: boo
     m, n = lhs.shape[-2], rhs.shape[-1]
     result = np.empty((*grid, m, n), np.float32)
     result[...] = start
+    if not result.size:
+        return result
     totals = result.reshape(-1, m, n)
     lhs_of, rhs_of = (_tile_numbers(x.shape[:-2], grid) for x in (lhs, rhs))
     lhs, rhs = (x.reshape(-1, *x.shape[-2:]) for x in (lhs, rhs))

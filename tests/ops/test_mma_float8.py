@@ -117,6 +117,10 @@ def test_zeros_add_nothing() -> None:
     np.testing.assert_array_equal(sum_products_promoted(lhs, rhs, start), np.broadcast_to(start, (64, 8)))
 
 
+def test_no_rows_no_sums() -> None:
+    assert sum_products_promoted(np.zeros((0, 32)), np.zeros((32, 8)), np.zeros((1, 1))).shape == (0, 8)
+
+
 def test_exact_sums_stay_exact_and_specials_spread() -> None:
     lhs = np.zeros((2, 32), np.float32)
     rhs = np.zeros((32, 4), np.float32)
