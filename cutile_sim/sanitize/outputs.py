@@ -24,6 +24,8 @@ from cutile_sim.tileir.types import PartitionViewType
 
 _LOADS = frozenset(("load_view_tko", "load_ptr_tko", "atomic_rmw_tko", "atomic_cas_tko"))
 
+_LEAVES = frozenset(("return", "break", "continue"))
+
 
 @dataclass(frozen=True)
 class _Miss:
@@ -233,6 +235,11 @@ class Outputs(Check):
             return ""
         if any(o.name != "store_view_tko" for o in memory.write_ops):
             return ""
+        index = op.operands["index"]
+        assert isinstance(index, tuple)
+        ways = [o.inputs[0] for o in self._branches_over(op)]
+        if self.watch.depends_on([*index, *ways], _LOADS):  # the data may say so
+            return ""
         for t, d in zip(tile, dims, strict=True):
             n = extent.shape[d]
             begin = _suffix(missing, d)
@@ -247,15 +254,11 @@ class Outputs(Check):
                 )
         if memory_reads(memory) or missing.all():
             return ""
-        index = op.operands["index"]
-        assert isinstance(index, tuple)
-        ways = [o.inputs[0] for o in self._branches_over(op)]
-        if not self.watch.depends_on([*index, *ways], _LOADS) and _has_holes(missing):
-            return ": tiles in the middle are left out"
-        return ""
+        return ": tiles in the middle are left out" if _has_holes(missing) else ""
 
     def _branches_over(self, op: Op) -> list[Op]:
-        found = []
+        """The branches that decide whether an operation runs: those it lies in, and those that leave early."""
+        found = [o for o in self.watch.ops if o.name == "if" and any(inner.name in _LEAVES for inner in o.walk())]
         parent = self.watch.parents.get(op)
         while parent is not None:
             if parent.name == "if":

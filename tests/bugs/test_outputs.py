@@ -231,3 +231,32 @@ def tiles_from_zero(x, y):
 def test_tiles_counted_from_one(pair):
     (finding,) = pair("tiles_from_one", "tiles_from_zero", (4,), lambda: (floats(64), floats(64)))
     assert "tile 4 along dimension 0 lies outside array 'y', which has 4 tiles" in finding.message
+
+
+@ct.kernel
+def parts_of_a_sequence(lengths, x, y):
+    """A block whose part lies past the end of its sequence returns, and its tile stays as it is."""
+    b, part = ct.bid(0), ct.bid(1)
+    n = ct.load(lengths, (b,), (1,)).item()
+    if part * 16 >= n:
+        return
+    ct.store(y, (b, part), ct.load(x, (b, part), (1, 16)))
+
+
+@ct.kernel
+def parts_until_a_mark(marks, x, y):
+    """A loop that ends where a table says so."""
+    b = ct.bid(0)
+    for part in range(4):
+        if ct.load(marks, (b, part), (1, 1)).item() == 1:
+            break
+        ct.store(y, (b, part), ct.load(x, (b, part), (1, 16)))
+
+
+def test_tiles_left_out_by_data(planted):
+    x, y = floats(3, 64), floats(3, 64)
+    planted("parts_of_a_sequence", (3, 4), lambda: (np.array([20, 64, 40], np.int32), x, y))
+    planted("parts_of_a_sequence", (3, 4), lambda: (np.full(3, 40, np.int32), floats(3, 56), floats(3, 56)))
+    marks = np.zeros((3, 4), np.int32)
+    marks[[0, 2], [1, 3]] = 1
+    planted("parts_until_a_mark", (3,), lambda: (marks, x, y))
