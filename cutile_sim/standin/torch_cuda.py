@@ -363,6 +363,7 @@ def install(gpu: Callable[[], Gpu]) -> Rebinder:
     rebinder.replace_all(pairs, _is_program)
     for name in _NVTX:
         rebinder.set_attribute(torch.cuda.nvtx, name, _nothing)
+    rebinder.set_attribute(torch.backends.cudnn, "is_acceptable", lambda tensor: False)
     rebinder.set_attribute(torch.version, "cuda", torch.version.cuda or "13.0")
     _redirect_autocast(rebinder)
     _follow_backward(rebinder)

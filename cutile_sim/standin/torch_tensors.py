@@ -337,6 +337,12 @@ def _type(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     return _call(func, args, kwargs, None)
 
 
+def _sequence(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Sequences packed or unpacked: their data are where they were, their lengths always on the CPU."""
+    data, lengths = func(*args, **kwargs)
+    return _noted(data, is_on_gpu(args[0]), False, [args[0]]), lengths
+
+
 def _nothing(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     return None
 
@@ -397,6 +403,8 @@ def _handlers() -> dict[Any, Handler]:
         tensor.__deepcopy__: _deepcopy,
         tensor.__repr__: _repr,
         tensor.__cuda_array_interface__.__get__: _array_interface,
+        torch._VF._pack_padded_sequence: _sequence,
+        torch._VF._pad_packed_sequence: _sequence,
         torch.as_tensor: _as_tensor,
         torch.asarray: _as_tensor,
     }

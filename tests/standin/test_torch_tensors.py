@@ -188,6 +188,15 @@ def test_autograd_functions_around_launches(kernels: Any, how: str) -> None:
     assert seen == [GPU, GPU, GPU, CPU]
 
 
+def test_packed_sequences() -> None:
+    x = torch.arange(6.0, device="cuda").reshape(3, 2, 1)
+    packed = torch.nn.utils.rnn.pack_padded_sequence(x, torch.tensor([3, 1]))
+    assert (packed.data.tolist(), packed.batch_sizes.tolist()) == ([[0], [1], [2], [4]], [2, 1, 1])
+    assert packed.data.is_cuda and not packed.batch_sizes.is_cuda
+    unpacked, lengths = torch.nn.utils.rnn.pad_packed_sequence(torch.nn.GRU(1, 2).cuda()(packed)[0])
+    assert (unpacked.device, tuple(unpacked.shape), lengths.device, lengths.tolist()) == (GPU, (3, 2, 2), CPU, [3, 1])
+
+
 def test_gradients_pass_between_the_devices() -> None:
     x = torch.ones(3, requires_grad=True)
     (x.cuda() * 2).cpu().sum().backward()
