@@ -48,6 +48,23 @@ def test_shown_output(command: str, expected: str, tmp_path: Path) -> None:
     assert without_times(done.stdout.replace(str(tmp_path), HOME)) == without_times(expected)
 
 
+@pytest.mark.cutile
+def test_traces_and_debugging(tmp_path: Path) -> None:
+    """The indented commands of the clone, in their order."""
+    pytest.importorskip("cuda.tile")
+    commands = re.findall(r"^    \.venv/bin/(cutile-sim .*)$", TEXT, re.M)
+    assert [c.split()[1] for c in commands] == ["debug", "trace", "view"]
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for command in commands:
+        done = subprocess.run(
+            words_of(command), cwd=tmp_path, text=True, input="next\nprint i\nquit\n", capture_output=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        if " debug " in command:
+            assert "(cutile-sim) print i\n1\n" in done.stdout
+    assert "matmul" in (tmp_path / "run.html").read_text(encoding="utf-8")
+
+
 def test_all_commands_are_named() -> None:
     from cutile_sim.cli.main import cli
 
