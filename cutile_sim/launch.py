@@ -34,8 +34,6 @@ from ir_passes.memory_roots import writable_parameters, written_parameters
 if TYPE_CHECKING:
     from cutile_sim.debugger import Stop
 
-BATCHES_PER_WORKER = 2
-"""Into how many batches a launch is cut for each thread, if need be: so that all are busy to the end."""
 GRID_LIMITS = (2**31 - 1, 65535, 65535)
 """CUDA's largest grid along x, y, z."""
 
@@ -221,7 +219,7 @@ def launch(
         plan.live_bytes,
         batch_blocks,
         in_order=program.order is not None,
-        at_least=1 if workers == 1 else BATCHES_PER_WORKER * workers,
+        workers=workers,
     )
     most = observer.most_waiting if observer is not None and plan.may_wait else None
     if most is not None and math.prod(shape) > most:
@@ -231,6 +229,7 @@ def launch(
             if workers == 1:
                 machines[0].run(values, batches(grid, shape, box), progress)
             else:
+                space.several_threads = True
                 _share_what_is_written(space, None if program.writable is None else may_be_written, named)
                 run_on_threads(machines, values, batches(grid, shape, box), progress)
     except CutileSimError as error:

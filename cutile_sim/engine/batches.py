@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from math import prod
 
 import numpy as np
 
@@ -15,6 +16,8 @@ SCALAR_BYTES = 64
 """What a block costs besides its tiles."""
 MAX_BLOCKS = 1 << 16
 """The most blocks in a batch: bounds what scalars cost."""
+MANY_BATCHES = 8
+"""From how many batches a worker on it hardly matters that one gets a batch more than another."""
 
 
 def batch_shape(
@@ -23,13 +26,13 @@ def batch_shape(
     blocks: int | None = None,
     *,
     in_order: bool = False,
-    at_least: int = 1,
+    workers: int = 1,
 ) -> tuple[int, int, int]:
     """Blocks along x, y, z of a batch whose tiles fit the cache, or of about `blocks` blocks: whole rows first.
 
     `live_bytes` are those of one block, by the axes that they depend on. The batch grows along whichever axis adds
     least: blocks that share tiles of a matrix product's operands come together. With `in_order` it grows by whole rows,
-    so that batch after batch keeps to launch order. There are `at_least` that many batches, if there are blocks enough.
+    so that batch after batch keeps to launch order. Several workers get equal shares of a launch that has few batches.
     """
     if blocks is not None:
         x = min(grid[0], blocks)
@@ -46,7 +49,6 @@ def batch_shape(
             total += size
         return total
 
-    most = min(MAX_BLOCKS, max(1, grid[0] * grid[1] * grid[2] // at_least))
     shape = (1, 1, 1)
     while True:
         larger = [
@@ -55,9 +57,31 @@ def batch_shape(
             if shape[axis] < grid[axis]
         ][: 1 if in_order else 3]
         best = min(larger, key=need, default=shape)
-        if best == shape or need(best) > CACHE_BYTES or best[0] * best[1] * best[2] > most:
-            return shape
+        if best == shape or need(best) > CACHE_BYTES or prod(best) > MAX_BLOCKS:
+            return shape if workers == 1 else _in_equal_shares(grid, shape, workers, need)
         shape = best[0], best[1], best[2]
+
+
+def _in_equal_shares(
+    grid: tuple[int, int, int], shape: tuple[int, int, int], workers: int, need: Callable[[tuple[int, ...]], int]
+) -> tuple[int, int, int]:
+    """The shape so much smaller that each worker gets as many batches as the others, unless there are many anyway. It
+    is cut where the least has to be there twice: `need` says how many bytes a batch of a shape takes.
+    """
+
+    def shape_of(counts: tuple[int, ...]) -> tuple[int, int, int]:
+        x, y, z = (-(-n // count) for n, count in zip(grid, counts, strict=True))
+        return x, y, z
+
+    counts = tuple(-(-n // size) for n, size in zip(grid, shape, strict=True))
+    if prod(counts) >= MANY_BATCHES * workers:
+        return shape
+    while prod(counts) % workers and prod(counts) < MANY_BATCHES * workers:
+        finer = [tuple(c + (a == axis) for a, c in enumerate(counts)) for axis in range(3) if counts[axis] < grid[axis]]
+        counts = min(finer, key=lambda c: prod(c) * need(shape_of(c)), default=counts)
+        if not finer:
+            break
+    return shape_of(counts)
 
 
 Box = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]

@@ -133,7 +133,8 @@ class HostMemory:
 
 
 class AddressSpace:
-    """The allocations of one launch, by slot. `lock` is held during atomic updates.
+    """The allocations of one launch, by slot. `lock` is held during atomic updates; `several_threads` says whether that
+    keeps anybody waiting.
 
     `tolerate`, where it is set, is told of faults (`memory.access.LaneFault`), the lanes at fault and an address of the
     first: these lanes are left out then, and the launch goes on.
@@ -144,6 +145,7 @@ class AddressSpace:
         self._by_host: dict[tuple[int, int], Allocation] = {}
         self._next_slot = 1
         self.lock = threading.Lock()
+        self.several_threads = False
         self.tolerate: Callable[[Any, np.ndarray, int | None], None] | None = None
 
     def _place(self, data: np.ndarray, name: str, keepalive: object) -> Allocation:

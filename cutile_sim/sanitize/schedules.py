@@ -11,7 +11,7 @@ import numpy as np
 from cutile_sim.dtypes import ElementType, to_carrier, to_storage
 from cutile_sim.engine.context import Context
 from cutile_sim.memory.space import Allocation
-from cutile_sim.ops.atomics import update_of
+from cutile_sim.ops.atomic_updates import update_of
 from cutile_sim.sanitize.lanes import counting, lane_addresses
 from cutile_sim.tileir.core import Op, Value
 from ir_passes.memory_roots import Access as Root

@@ -67,6 +67,23 @@ def counted(x, bins, n: Int):
 
 
 @ct.kernel
+def extremes(x, most, least, bits, n: Int):
+    tile = ct.load(x, (ct.bid(0),), (n,))
+    where = ct.bitwise_and(tile, ct.full((n,), 3, tile.dtype)).astype(ct.int32)
+    ct.atomic_max(most, where, tile)
+    ct.atomic_min(least, where, tile)
+    ct.atomic_xor(bits, where, tile)
+
+
+@ct.kernel
+def counted_beside_stores(x, bins, n: Int):
+    """Even elements count; each odd one is stored to by one block."""
+    i = ct.bid(0)
+    ct.atomic_add(bins, 2 * ct.load(x, (i,), (n,)), 1)
+    ct.scatter(bins, 2 * i + 1, i)
+
+
+@ct.kernel
 def printed(x, n: Int):
     i = ct.bid(0)
     ct.printf("%d %f\n", i, ct.sum(ct.load(x, (i,), (n,))))
@@ -110,6 +127,21 @@ CASES: dict[str, tuple[Any, tuple[int, ...], tuple[Any, ...]]] = {
     "rows": (rows, (37,), (normal(37, 256), blank(37, 256), 256)),
     "float sums by atomics": (added_floats, (5, 3, 4), (normal(4, 3, 5, 8), blank(8), 8)),
     "counts by atomics": (counted, (50,), (RNG.integers(0, 7, 50 * 16).astype(np.int32), np.zeros(7, np.int32), 16)),
+    "extremes by atomics": (
+        extremes,
+        (64,),
+        (RNG.integers(-(2**31), 2**31, 64 * 16).astype(np.int32), *(np.zeros(4, np.int32) for _ in range(3)), 16),
+    ),
+    "unsigned extremes by atomics": (
+        extremes,
+        (64,),
+        (RNG.integers(0, 2**64, 64 * 16, np.uint64), *(np.full(4, 1 << 63, np.uint64) for _ in range(3)), 16),
+    ),
+    "counts beside stores": (
+        counted_beside_stores,
+        (40,),
+        (RNG.integers(0, 40, 40 * 32).astype(np.int32), np.zeros(80, np.int32), 32),
+    ),
     "in place": (in_place, (30,), (normal(30, 64), 64)),
 }
 WAYS: tuple[dict[str, int], ...] = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from cutile_sim.dtypes import F32
 from cutile_sim.engine.batches import batch_shape, batches
 from cutile_sim.engine.group import UNSET, Group, merge
 from cutile_sim.engine.values import TensorView, TileView, batch_of
+from ir_passes.grid_axes import ALL, X, Y
 
 sizes = st.integers(1, 4)
 grids = st.tuples(sizes, sizes, sizes)
@@ -101,9 +103,14 @@ def test_merge_keeps_launch_order_on_the_largest_grids():
     assert [far.block_at((0, 0, i)) for i in range(4)] == [(2**31 - 2, 0, 0), (0, 1, 0), (5, 65534, 0), (0, 0, 65534)]
 
 
-@given(grid=grids, blocks=st.one_of(st.none(), st.integers(1, 70)), tile_bytes=st.sampled_from((0, 4096, 1 << 22)))
-def test_batches_cover_the_grid_once_in_launch_order(grid, blocks, tile_bytes):
-    shape = batch_shape(grid, {7: tile_bytes}, blocks)
+@given(
+    grid=grids,
+    blocks=st.one_of(st.none(), st.integers(1, 70)),
+    tile_bytes=st.sampled_from((0, 4096, 1 << 22)),
+    workers=st.integers(1, 5),
+)
+def test_batches_cover_the_grid_once_in_launch_order(grid, blocks, tile_bytes, workers):
+    shape = batch_shape(grid, {ALL: tile_bytes}, blocks, workers=workers)
     if blocks is not None:
         assert np.prod(shape) <= blocks
     groups = list(batches(grid, shape))
@@ -111,3 +118,20 @@ def test_batches_cover_the_grid_once_in_launch_order(grid, blocks, tile_bytes):
     assert len(seen) == len(set(seen)) == np.prod(grid)
     if shape[0] == grid[0] and (shape[1] == grid[1] or shape[2] == 1):
         assert seen == sorted(seen, key=lambda b: b[::-1])
+
+
+@pytest.mark.parametrize(
+    ("grid", "live_bytes", "workers", "shape"),
+    [
+        ((48, 1, 1), {ALL: 150_000}, 1, (32, 1, 1)),
+        ((48, 1, 1), {ALL: 150_000}, 2, (24, 1, 1)),
+        ((48, 1, 1), {ALL: 150_000}, 3, (16, 1, 1)),
+        ((8, 8, 1), {ALL: 64, Y: 70_000}, 2, (8, 4, 1)),
+        ((8, 8, 1), {ALL: 64, X: 70_000}, 2, (4, 8, 1)),
+        ((5, 1, 1), {ALL: 64}, 2, (3, 1, 1)),
+        ((3, 1, 1), {ALL: 64}, 8, (1, 1, 1)),
+        ((1 << 20, 1, 1), {ALL: 3 << 20}, 3, (2, 1, 1)),
+    ],
+)
+def test_workers_get_equal_shares_cut_where_blocks_have_least_in_common(grid, live_bytes, workers, shape):
+    assert batch_shape(grid, live_bytes, workers=workers) == shape
