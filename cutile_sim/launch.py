@@ -213,7 +213,7 @@ def launch(
     for name, data in program.globals.items():
         first.globals[name] = space.place(data, f"global {name}")
     contexts = [first, *(Context(space, grid, fill, globals=first.globals) for _ in range(workers - 1))]
-    machines = [Machine(plan, cx, limits) for cx in contexts]
+    machines = [Machine(plan, cx, limits, in_order=program.order is not None) for cx in contexts]
     shape = batch_shape(
         grid,
         plan.live_bytes,

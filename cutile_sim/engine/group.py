@@ -60,16 +60,30 @@ class Group:
         z, y, x = (i.astype(np.int64) for i in self.ids)
         return np.broadcast_to((z * grid[1] + y) * grid[0] + x, self.shape)
 
-    def split(self, condition: np.ndarray) -> tuple[Group, Group]:
-        """The blocks where the condition [z, y, x] holds, and the rest. Both must be non-empty."""
-        varying = [a for a in range(3) if condition.shape[a] > 1]
-        if self.is_box and len(varying) == 1:
-            axis = varying[0]
-            yes = np.flatnonzero(condition)
-            no = np.flatnonzero(~condition.ravel())
-            return self._along(axis, yes), self._along(axis, no)
+    def split(self, condition: np.ndarray, *, in_order: bool = False) -> tuple[list[Group], list[Group]]:
+        """The blocks where the condition [z, y, x] holds, and the rest. Neither may be empty.
+
+        Where it holds or fails in a box of the blocks, such as all but those at the grid's edges, that is one group and
+        the rest are few. With `in_order` the rest is one group too, whose blocks keep to launch order.
+        """
+        if self.is_box:
+            varying = sum(n > 1 for n in condition.shape)
+            for flipped in (False, True):
+                along = _factors(~condition if flipped else condition)
+                if along is not None and (varying == 1 or not in_order):
+                    inside, rest = self._cut(along)
+                    return (rest, [inside]) if flipped else ([inside], rest)
         full = np.broadcast_to(condition, self.shape).ravel()
-        return self._listed(np.flatnonzero(full)), self._listed(np.flatnonzero(~full))
+        return [self._listed(np.flatnonzero(full))], [self._listed(np.flatnonzero(~full))]
+
+    def _cut(self, along: tuple[np.ndarray, ...]) -> tuple[Group, list[Group]]:
+        """The box of blocks that is chosen along each axis, and the others in boxes, as they are cut off."""
+        inside, rest = self, []
+        for axis, chosen in enumerate(along):
+            if not chosen.all():
+                rest.append(inside._along(axis, np.flatnonzero(~chosen)))
+                inside = inside._along(axis, np.flatnonzero(chosen))
+        return inside, rest
 
     def _along(self, axis: int, chosen: np.ndarray) -> Group:
         def change(array: np.ndarray) -> np.ndarray:
@@ -95,6 +109,12 @@ class Group:
         return group
 
 
+def _factors(condition: np.ndarray) -> tuple[np.ndarray, ...] | None:
+    """A condition on blocks [z, y, x] as one on each axis, all of which must hold; None where it is no such product."""
+    z, y, x = (np.any(condition, axis=others) for others in ((1, 2), (0, 2), (0, 1)))
+    return (z, y, x) if np.array_equal(np.multiply.outer(np.multiply.outer(z, y), x), condition) else None
+
+
 class _Unset:
     """The value of a slot that holds nothing."""
 
@@ -113,8 +133,27 @@ def _as_list(array: np.ndarray, shape: BatchShape) -> np.ndarray:
 
 def merge(groups: list[Group]) -> Group:
     """One group of all blocks of groups that stand at the same instruction, in launch order."""
-    first = groups[0]
     axis = _common_axis(groups)
+    if axis is None and all(g.is_box for g in groups):
+        boxes = _larger_boxes(groups)
+        if len(boxes) < len(groups):
+            return merge(boxes) if len(boxes) > 1 else boxes[0]
+    return _merge_along(axis, groups)
+
+
+def _larger_boxes(groups: list[Group]) -> list[Group]:
+    """Box groups, joined where they lie side by side along an axis: the last first, as `Group.split` cuts it last."""
+    for axis in (2, 1, 0):
+        beside: dict[tuple[bytes, ...], list[Group]] = {}
+        for group in groups:
+            beside.setdefault(tuple(i.tobytes() for a, i in enumerate(group.ids) if a != axis), []).append(group)
+        groups = [_merge_along(axis, found) if len(found) > 1 else found[0] for found in beside.values()]
+    return groups
+
+
+def _merge_along(axis: int | None, groups: list[Group]) -> Group:
+    """Groups as one: boxes laid end to end along an axis, or any as a list of blocks."""
+    first = groups[0]
     if axis is None:
         keys = [_as_list(_order(g), g.shape).ravel() for g in groups]
     else:
@@ -126,9 +165,8 @@ def merge(groups: list[Group]) -> Group:
         if any(v is UNSET for v in values):
             return UNSET
         head = values[0]
-        if all(v is head for v in values) and batch_of(head)[target] == 1 and _same_elsewhere(head, axis):
-            return head
-        if _equal_for_all(values):
+        may_be_one = batch_of(head)[target] == 1 and (axis is not None or batch_of(head) == (1, 1, 1))
+        if may_be_one and (all(v is head for v in values) or _same_bits(values)):
             return head
         if any(isinstance(v, Places) for v in values):
             values = [v.addresses() if isinstance(v, Places) else v for v in values]
@@ -137,7 +175,7 @@ def merge(groups: list[Group]) -> Group:
             return _concatenate(values, groups, axis).take(order, axis=target)
         if head is None:
             return None
-        return _join_views(values, lambda arrays: _concatenate(arrays, groups, axis).take(order, axis=target))
+        return _join_views(values, join)
 
     ids = list(first.ids)
     if axis is None:
@@ -160,18 +198,13 @@ def _order(group: Group) -> np.ndarray:
     return (z << 47) + (y << 31) + x
 
 
-def _same_elsewhere(value: Any, axis: int | None) -> bool:
-    return axis is not None or batch_of(value) == (1, 1, 1)
-
-
-def _equal_for_all(values: list[Any]) -> bool:
-    """Whether small values, each the same for its whole group, are the same for all groups (loop counters)."""
+def _same_bits(values: list[Any]) -> bool:
+    """Whether values are arrays that hold the same: loop counters, or tiles that depend on other axes only."""
     head = values[0]
-    return (
-        isinstance(head, np.ndarray)
-        and head.size == 1
-        and all(v.size == 1 and v.tobytes() == head.tobytes() for v in values[1:])
-    )
+    if not all(isinstance(v, np.ndarray) and v.shape == head.shape and v.dtype == head.dtype for v in values):
+        return False
+    bits = f"u{head.itemsize}"
+    return all(np.array_equal(v.view(bits), head.view(bits)) for v in values[1:])
 
 
 def _common_axis(groups: list[Group]) -> int | None:

@@ -40,12 +40,13 @@ class Limits:
 
 
 class Machine:
-    """One launch in progress."""
+    """One launch in progress. `in_order` says that its outcome depends on the order of blocks."""
 
-    def __init__(self, plan: Plan, cx: Context, limits: Limits) -> None:
+    def __init__(self, plan: Plan, cx: Context, limits: Limits, *, in_order: bool) -> None:
         self.plan = plan
         self.cx = cx
         self.limits = limits
+        self.in_order = in_order
         self.steps = 0
         self.deadline = None if limits.seconds is None else time.monotonic() + limits.seconds
         self.finished_blocks = 0
@@ -141,10 +142,13 @@ class Machine:
                 elif not condition.any():
                     group.pc = instruction.target
                 else:
-                    group, other = group.split(condition)
-                    group.pc += 1
-                    other.pc = instruction.target
-                    ready.append(other)
+                    holds, fails = group.split(condition, in_order=self.in_order)
+                    for part in holds:
+                        part.pc += 1
+                    for part in fails:
+                        part.pc = instruction.target
+                    group, *others = *holds, *fails
+                    ready.extend(others)
                     cx.group = group
             elif type(instruction) is Jump:
                 group.pc = instruction.target

@@ -67,6 +67,32 @@ def counted(x, bins, n: Int):
 
 
 @ct.kernel
+def edges(a, b, c, m: Int, k: Int):
+    """All but the last row and column of blocks start elsewhere, and some leave early."""
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((m, m), ct.float32)
+    if i + 1 < ct.num_blocks(0) and j + 1 < ct.num_blocks(1):
+        acc = acc + ct.load(c, (i, j), (m, m))
+    else:
+        for step in range(2):
+            acc = ct.mma(ct.load(a, (i, step), (m, k)), ct.load(b, (step, j), (k, m)), acc)
+    if i == 0 or j == 1:
+        acc = ct.mma(ct.load(a, (i, 2), (m, k)), ct.load(b, (2, j), (k, m)), acc)
+    ct.store(c, (i, j), acc)
+
+
+@ct.kernel
+def floats_added_at_the_edges(x, total, n: Int):
+    i, j = ct.bid(0), ct.bid(1)
+    tile = ct.load(x, (j, i, 0), (1, 1, n)).reshape((n,))
+    if i + 1 < ct.num_blocks(0) and j + 1 < ct.num_blocks(1):
+        tile = tile * 2.0
+    else:
+        ct.atomic_add(total, ct.arange(n, dtype=ct.int32), tile)
+    ct.atomic_add(total, ct.arange(n, dtype=ct.int32) + n, tile)
+
+
+@ct.kernel
 def extremes(x, most, least, bits, n: Int):
     tile = ct.load(x, (ct.bid(0),), (n,))
     where = ct.bitwise_and(tile, ct.full((n,), 3, tile.dtype)).astype(ct.int32)
@@ -127,6 +153,8 @@ CASES: dict[str, tuple[Any, tuple[int, ...], tuple[Any, ...]]] = {
     "rows": (rows, (37,), (normal(37, 256), blank(37, 256), 256)),
     "float sums by atomics": (added_floats, (5, 3, 4), (normal(4, 3, 5, 8), blank(8), 8)),
     "counts by atomics": (counted, (50,), (RNG.integers(0, 7, 50 * 16).astype(np.int32), np.zeros(7, np.int32), 16)),
+    "edges": (edges, (5, 4), (normal(80, 96), normal(96, 64), normal(80, 64), 16, 32)),
+    "float sums by atomics at the edges": (floats_added_at_the_edges, (6, 5), (normal(5, 6, 8), blank(16), 8)),
     "extremes by atomics": (
         extremes,
         (64,),
