@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -21,13 +22,17 @@ grids = st.tuples(sizes, sizes, sizes)
 
 def slots_for(shape: tuple[int, int, int], rng: np.random.Generator) -> list:
     """Values of every kind: tiles that depend on each choice of batch axes, a token, a hole, views."""
+
+    def different(*batch: int) -> np.ndarray:
+        """No two blocks alike, or what differs in a part of them might be the same for all others."""
+        return rng.permutation(math.prod(batch)).reshape(batch)
+
     slots: list = []
     for kept in range(8):
         batch = tuple(n if kept >> a & 1 else 1 for a, n in enumerate(shape))
-        slots.append(rng.integers(0, 1000, (*batch, 2)))
-    base = rng.integers(0, 1000, (1, 1, shape[2]))
-    view = TensorView(base, (7, rng.integers(0, 9, shape)), (1, 16), F32)
-    shared = TensorView(np.zeros((1, 1, 1), np.int64), (7, 9), (rng.integers(1, 9, (1, shape[1], 1)), 1), F32)
+        slots.append(different(*batch, 2))
+    view = TensorView(different(1, 1, shape[2]), (7, different(*shape)), (1, 16), F32)
+    shared = TensorView(np.zeros((1, 1, 1), np.int64), (7, 9), (different(1, shape[1], 1), 1), F32)
     return [*slots, None, UNSET, view, TileView(view, None), shared]  # type: ignore[arg-type]
 
 
