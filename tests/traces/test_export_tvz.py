@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,12 +11,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tilelens_page import Page, box, lit
 
 ct = pytest.importorskip("cuda.tile")
 pytestmark = pytest.mark.cutile
-
-from cutile_sim.errors import OutOfBoundsError, UsageError  # noqa: E402
-from cutile_sim.traces import export_tvz, load_trace, trace, tracing, write_tvz  # noqa: E402
 
 
 @ct.kernel
@@ -32,100 +29,15 @@ def matmul(a, b, c, M: ct.Constant[int], N: ct.Constant[int], K: ct.Constant[int
 
 
 @ct.kernel
-def batched(a, b, c):
-    x = ct.load(a, (0, 0, 0), (2, 16, 16))
-    y = ct.load(b, (0, 0, 0), (2, 16, 16))
-    ct.store(c, (0, 0, 0), ct.matmul(x, y))
-
-
-@ct.kernel
 def pick(x, index, y, TILE: ct.Constant[int]):
     at = ct.load(index, (ct.bid(0),), (TILE,))
     ct.scatter(y, at, ct.gather(x, at))
 
 
 @ct.kernel
-def count(x, bins, TILE: ct.Constant[int]):
-    ct.atomic_add(bins, ct.load(x, (ct.bid(0),), (TILE,)), 1)
-
-
-@ct.kernel
 def copy(x, y, M: ct.Constant[int], N: ct.Constant[int]):
     i, j = ct.bid(0), ct.bid(1)
     ct.store(y, (i, j), ct.load(x, (i, j), (M, N)))
-
-
-@ct.kernel
-def row_max(x, y, M: ct.Constant[int], N: ct.Constant[int]):
-    ct.store(y, (ct.bid(0),), ct.max(ct.load(x, (ct.bid(0), 0), (M, N)), axis=1))
-
-
-@ct.kernel
-def overrun(x):
-    at = ct.bid(0) * 4 + ct.arange(4, dtype=ct.int32)
-    ct.scatter(x, at + 1, ct.gather(x, at), check_bounds=False)
-
-
-class Page:
-    """TileLens with a trace of ours open, asked through its server's routes."""
-
-    def __init__(self, path: Path) -> None:
-        tilelens = pytest.importorskip("tilelens")
-        pytest.importorskip("torch")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of triton's and torch's, when they are first imported
-            from tilelens.visualizer.interface import app
-        self.launches = tilelens.load(path)
-        self.client = app.test_client()
-        assert self.client.get("/api/update_data").json == {"status": "Data updated successfully"}
-        self.data = self.client.get("/api/data").json
-        self.ops = self.data["ops"]["visualization_data"]
-
-    def ask(self, route: str, **fields: Any) -> Any:
-        reply = self.client.post(f"/api/{route}", json=fields)
-        assert reply.status_code == 200, reply.text
-        if reply.is_json:
-            assert "error" not in reply.json, reply.json
-            return reply.json
-        return reply.data
-
-    def block(self, *block: int, kind: str = "") -> list[dict[str, Any]]:
-        """What a block did, in its order."""
-        return [op for op in self.ops[str(block)] if not kind or op["type"] == kind]
-
-    def analysis(self) -> dict[str, Any]:
-        return dict(zip(self.data["analysis"]["Metric"], self.data["analysis"]["Value"], strict=True))
-
-
-@pytest.fixture
-def shown(tmp_path: Path) -> Callable[..., Page]:
-    def show(kernel: Any, grid: Any, *args: Any, **options: Any) -> Page:
-        path = tmp_path / "x.tvz"
-        assert write_tvz(trace(kernel, grid, *args, values=True, contents=True, **options), path) == ()
-        return Page(path)
-
-    return show
-
-
-def lit(reply: dict[str, Any]) -> np.ndarray:
-    """The elements that the page lights up, as a mask over the array."""
-    found = np.zeros(reply["shape"], bool)
-    lights = reply.get("highlights")
-    if lights is not None and lights["type"] == "array":
-        found[tuple(np.array(lights["data"]).T)] = True
-    elif lights is not None:
-        axes = [
-            first + step * np.arange(n)
-            for first, step, n in zip(lights["start"], lights["stride"], lights["shape"], strict=True)
-        ]
-        found[np.ix_(*axes)] = True
-    return found
-
-
-def box(shape: tuple[int, ...], *spans: tuple[int, int]) -> np.ndarray:
-    found = np.zeros(shape, bool)
-    found[tuple(slice(a, b) for a, b in spans)] = True
-    return found
 
 
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
@@ -292,88 +204,18 @@ def test_strided_arrays(shown: Callable[..., Page], view: str) -> None:
                 np.testing.assert_array_equal(lit(reply), want)
 
 
-def test_products_of_batches_are_one_each(shown: Callable[..., Page]) -> None:
-    rng = np.random.default_rng(3)
-    a, b = (rng.integers(-4, 5, (2, 16, 16)).astype(np.float16) for _ in range(2))
-    page = shown(batched, 1, a, b, np.zeros((2, 16, 16), np.float16))
-    dots = page.block(0, 0, 0, kind="Dot")
-    assert len(dots) == 2
-    for which, op in enumerate(dots):
-        want = a[which].astype(np.float32) @ b[which].astype(np.float32)
-        np.testing.assert_array_equal(np.array(page.ask("getMatmulC", uuid=op["uuid"])["values"]), want)
-
-
-def test_atomic_updates_are_loads_and_stores(shown: Callable[..., Page]) -> None:
-    x = np.random.default_rng(4).integers(0, 8, 32).astype(np.int32)
-    page = shown(count, 2, x, np.zeros(8, np.int32), 16)
-    for block in range(2):
-        ops = page.block(block, 0, 0)
-        assert [op["type"] for op in ops] == ["Load", "Load", "Store"]
-        for op in ops[1:]:
-            np.testing.assert_array_equal(
-                lit(page.ask("getLoadTensor", uuid=op["uuid"])), np.isin(np.arange(8), x[16 * block : 16 * block + 16])
-            )
-
-
-def test_reductions(shown: Callable[..., Page]) -> None:
-    page = shown(row_max, 2, np.ones((8, 8), np.float32), np.zeros(8, np.float32), 4, 8)
-    found = [r for r in page.launches[0].records if type(r).__name__.startswith("Reduce")]
-    assert [(type(r).__name__, r.input_shape, r.index, r.output_shape) for r in found] == [
-        ("ReduceMax", (4, 8), 1, (4,))
-    ] * 2
-    assert page.analysis()["Reduce"] == 2
-    assert found[0].call_path[-1].line_of_code.strip().startswith("ct.store(y, (ct.bid(0),), ct.max(")
-
-
-def test_a_launch_that_failed(tmp_path: Path) -> None:
-    with pytest.raises(OutOfBoundsError):
-        trace(overrun, 4, np.arange(16, dtype=np.float32), to=tmp_path / "x.ctrace", values=True, contents=True)
-    with load_trace(tmp_path / "x.ctrace") as found:
-        assert write_tvz(found, tmp_path / "x.tvz") == ()
-    page = Page(tmp_path / "x.tvz")
-    (store,) = page.block(3, 0, 0, kind="Store")
-    np.testing.assert_array_equal(np.flatnonzero(lit(page.ask("getLoadTensor", uuid=store["uuid"]))), [13, 14, 15])
-    record = [r for r in page.launches[0].records if type(r).__name__ == "Store"][-1]
-    assert record.offsets.tolist() == [13 * 4, 14 * 4, 15 * 4, 16 * 4] and record.masks.all()
-
-
-def test_numbers_that_are_not_finite_are_noted(tmp_path: Path) -> None:
-    x = np.array([[1, np.nan], [np.inf, 4]], np.float32)
-    notes = write_tvz(trace(copy, 1, x, np.zeros_like(x), 2, 2, contents=True), tmp_path / "x.tvz")
-    assert [note.partition(" numbers")[0] for note in notes] == ["x: 2", "y: 2"]
-    page = Page(tmp_path / "x.tvz")
-    reply = page.ask("getLoadTensor", uuid=page.block(0, 0, 0)[0]["uuid"])
-    assert reply["values"] == [[1, 0], [0, 4]] and lit(reply).all()
-
-
-def test_several_launches(tmp_path: Path) -> None:
-    x, y = np.ones((4, 4), np.float32), np.zeros((4, 4), np.float32)
-    from cutile_sim import simulate
-
-    with tracing(tmp_path / "x.ctrace", contents=True):
-        simulate(copy, (2, 2), x, y, 2, 2)
-        simulate(copy, (1, 1), x, y, 4, 4)
-    with load_trace(tmp_path / "x.ctrace") as found:
-        assert write_tvz(found, tmp_path / "x.tvz") == ("TileLens shows the last of 2 launches",)
-        page = Page(tmp_path / "x.tvz")
-        assert [launch.grid for launch in page.launches] == [(2, 2, 1), (1, 1, 1)]
-        assert list(page.ops) == ["(0, 0, 0)"]
-        assert write_tvz(found, tmp_path / "x.tvz", launches=(0,)) == ()
-        assert len(Page(tmp_path / "x.tvz").ops) == 4
-        with pytest.raises(UsageError, match="has no launch 2; it has 0, 1"):
-            write_tvz(found, tmp_path / "y.tvz", launches=(2,))
-
-
-def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    args = *(np.ones((16, 16), np.float32) for _ in range(3)), 16, 16, 16
-    with pytest.raises(UsageError, match=r"record it with contents=True \(--contents\) and values=True"):
-        write_tvz(trace(matmul, 1, *args), tmp_path / "x.tvz")
-    with pytest.raises(UsageError, match=r"record it with values=True \(--values\)$"):
-        write_tvz(trace(matmul, 1, *args, contents=True), tmp_path / "x.tvz")
-    whole = trace(matmul, 1, *args, contents=True, values=True)
-    with pytest.raises(UsageError, match="cannot write"):
-        write_tvz(whole, tmp_path / "none" / "x.tvz")
-    monkeypatch.setattr(export_tvz, "MOST_LANES", 1000)
-    with pytest.raises(UsageError, match="record fewer of its 1 blocks, such as --block 0:4,0:4"):
-        write_tvz(whole, tmp_path / "x.tvz")
-    assert not list(tmp_path.glob("*.tvz"))
+@pytest.mark.parametrize(
+    ("options", "chosen"), [({"blocks": ("1,0:2",)}, {(1, 0), (1, 1)}), ({"every": 5}, {(0, 0), (2, 1)})]
+)
+def test_only_some_blocks(shown: Callable[..., Page], options: dict[str, Any], chosen: set[tuple[int, int]]) -> None:
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(-4, 5, (40, 16)).astype(np.float32), rng.integers(-4, 5, (16, 24)).astype(np.float32)
+    page = shown(matmul, (3, 2), a, b, np.zeros((40, 24), np.float32), 16, 16, 16, **options)
+    assert set(page.ops) == {str((i, j, 0)) for i, j in chosen}
+    for i, j in chosen:
+        load, _, dot, store = page.block(i, j, 0)
+        rows, cols = (16 * i, min(16 * i + 16, 40)), (16 * j, min(16 * j + 16, 24))
+        np.testing.assert_array_equal(lit(page.ask("getLoadTensor", uuid=load["uuid"])), box(a.shape, rows, (0, 16)))
+        np.testing.assert_array_equal(lit(page.ask("getLoadTensor", uuid=store["uuid"])), box((40, 24), rows, cols))
+        left = np.array(page.ask("getMatmulA", uuid=dot["uuid"])["values"])
+        np.testing.assert_array_equal(left[: rows[1] - rows[0]], a[slice(*rows)])
