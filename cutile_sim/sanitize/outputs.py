@@ -78,9 +78,11 @@ class Outputs(Check):
         view: TileView = slots[operand.index]
         array = self._array_of(view.tensor)
         kind = view.type
+        if not self._is_whole_array(view.tensor):  # whoever cuts out a part means that part
+            self.irregular.add(array or "")
+            return
         if not isinstance(kind, PartitionViewType):
-            if array is not None:
-                self.irregular.add(array)
+            self.irregular.add(array or "")
         elif array is not None and array not in self.tiles:
             self.tiles[array] = op, kind.tile_shape, tuple(int(d) for d in kind.dim_map)
         if isinstance(place, Window) or (isinstance(place, Lanes) and place.valid is None):
@@ -94,6 +96,16 @@ class Outputs(Check):
     def _array_of(self, tensor: TensorView) -> str | None:
         base = tensor.base
         return self.watch.array_at(int(base if isinstance(base, int) else base.flat[0]))
+
+    def _is_whole_array(self, tensor: TensorView) -> bool:
+        """Whether a view is of an array argument as it is, rather than of a slice of it."""
+        base = np.asarray(tensor.base)
+        allocation = self.watch.cx.space.find(int(base.flat[0]))
+        if allocation is None or (base != base.flat[0]).any():
+            return False
+        offset_bytes = int(base.flat[0]) - allocation.address
+        shape = tuple(int(np.asarray(n).flat[0]) for n in tensor.shape)
+        return any(offset_bytes == e.offset_bytes and shape == e.shape for e in allocation.extents)
 
     def _missed(self, op: Op, view: TileView, array: str | None, lanes: np.ndarray, slots: list[Any]) -> None:
         """Note a block whose tile lies outside as a whole."""

@@ -260,3 +260,16 @@ def test_tiles_left_out_by_data(planted):
     marks = np.zeros((3, 4), np.int32)
     marks[[0, 2], [1, 3]] = 1
     planted("parts_until_a_mark", (3,), lambda: (marks, x, y))
+
+
+@ct.kernel
+def into_a_slice(x, y, first, end):
+    """Who cuts a part out of the output means that part."""
+    part = y.slice(axis=0, start=first, stop=end)
+    ct.store(part, (ct.bid(0),), ct.load(x, (ct.bid(0),), (8,)))
+
+
+def test_slice_of_an_output(planted):
+    planted("into_a_slice", (2,), lambda: (floats(64), floats(64), 16, 32))
+    planted("into_a_slice", (2,), lambda: (floats(64), floats(64), 0, 16))
+    planted("into_a_slice", (4,), lambda: (floats(64), floats(64), 16, 28))
