@@ -10,6 +10,7 @@ import numpy as np
 
 from cutile_sim.analysis import coverage, touches, who
 from cutile_sim.errors import UsageError
+from cutile_sim.page.contents import contents
 from cutile_sim.page.packing import pack, words_of
 from cutile_sim.page.planes import Bins, Plane, Region
 from cutile_sim.page.questions import Question
@@ -19,7 +20,7 @@ ACCESS_KINDS = ("load", "store", "atomic")
 TIMES = 96
 """In how many steps the time of the first access is told apart."""
 BARS = 64
-KEPT_CONTENTS = 4
+KEPT_SPREADS = 64
 NAMED = 200
 """How many accesses to an element are named."""
 NAN, NO_VALUE, POSITIVE, NEGATIVE = 1, 2, 3, 4
@@ -111,33 +112,35 @@ def covering_kinds(launch: LaunchTrace, array: str) -> tuple[str, ...]:
 
 
 def values(question: Question) -> dict[str, Any]:
-    """Contents of an array: the mean of each cell, lowest and highest of the whole array, and a histogram."""
-    at = Plane.asked(question)
-    contents, told = _contents(question.launch, at.array.name, question.text("when"))
-    return {**at.frame(), **cell_values(at.slice_of(contents), at), **told}
+    """What an array holds: the mean of each cell, lowest and highest of the whole array, and a histogram."""
+    launch, at, when = question.launch, Plane.asked(question), question.text("when")
+    held, known = contents(launch, at.array.name, when)
+    shown = None if known is None else at.slice_of(known)
+    return {**at.frame(), **cell_values(at.slice_of(held), shown, at), **_spread(launch, at.array.name, when)}
 
 
-@lru_cache(KEPT_CONTENTS)
-def _contents(launch: LaunchTrace, array: str, when: str) -> tuple[np.ndarray, dict[str, Any]]:
-    """An array's contents and how its values spread, kept for closer views of it."""
-    contents = launch.contents(array, when)
-    if contents is None:
-        raise UsageError("the trace holds no contents of arrays: make it with contents=True")
-    return contents, spread(contents)
+@lru_cache(KEPT_SPREADS)
+def _spread(launch: LaunchTrace, array: str, when: str) -> dict[str, Any]:
+    held, known = contents(launch, array, when)
+    share = 1.0 if known is None or not known.size else float(known.mean())
+    return {**spread(held if known is None else held[known]), "known": share}
 
 
-def cell_values(shown: np.ndarray, at: Plane) -> dict[str, Any]:
-    """Means of finite values over cells, and what is odd about them."""
-    numbers = as_numbers(shown)
+def cell_values(held: np.ndarray, known: np.ndarray | None, at: Plane) -> dict[str, Any]:
+    """Means of finite known values over cells, and what is odd about them."""
+    numbers = as_numbers(held)
     good = np.isfinite(numbers)
-    odd = np.zeros(at.cells, np.uint8)
+    if known is not None:
+        good &= known
     is_whole = bool(good.all())
     count = at.sizes if is_whole else at.binned(good)
     with np.errstate(over="ignore"):
         mean = at.binned(numbers if is_whole else np.where(good, numbers, 0)) / np.maximum(count, 1)
+    odd = np.zeros(at.cells, np.uint8)
     if not is_whole:
+        odd[count == 0] = NO_VALUE
         for code, where in ((NEGATIVE, np.isneginf), (POSITIVE, np.isposinf), (NAN, np.isnan)):
-            odd[at.binned(where(numbers)) > 0] = code
+            odd[at.binned(where(numbers) if known is None else where(numbers) & known) > 0] = code
     return {
         "mean": pack(mean, "f8" if numbers.dtype == np.float64 else "f4"),
         "odd": pack(odd, "u1"),
@@ -151,9 +154,9 @@ def as_numbers(values: np.ndarray) -> np.ndarray:
     return values.astype(np.float32 if exact else np.float64, copy=False)
 
 
-def spread(contents: np.ndarray) -> dict[str, Any]:
+def spread(held: np.ndarray) -> dict[str, Any]:
     """Lowest and highest finite value, how many are not finite, and how many lie in each of equal steps between."""
-    numbers = as_numbers(contents).reshape(-1)
+    numbers = as_numbers(held).reshape(-1)
     good = np.isfinite(numbers)
     kept = numbers if good.all() else numbers[good]
     nan = int(np.isnan(numbers).sum()) if kept is not numbers else 0
@@ -162,7 +165,7 @@ def spread(contents: np.ndarray) -> dict[str, Any]:
     if kept.size:
         low, high = float(kept.min()), float(kept.max())
         answer |= {"low": low, "high": high}
-        whole = contents.dtype.kind in "biu"
+        whole = held.dtype.kind in "biu"
         bars = min(BARS, int(high - low) + 1) if whole else BARS
         end = high + 1 if whole else high if high > low else low + 1
         # The span between the largest doubles is none itself: then of halves.

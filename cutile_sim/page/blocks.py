@@ -135,7 +135,7 @@ def _lanes(
 def _numbers(launch: LaunchTrace, array: int, elements: np.ndarray) -> np.ndarray:
     """Elements counted in memory, as numbers in C order of the array's index; each once."""
     info = launch.arrays[array]
-    index, inside = info.index_of(np.unique(elements))
+    index, inside = info.index_of(distinct(elements))
     index = index[inside]
     if not info.shape:
         return np.zeros(len(index), np.int64)
@@ -164,20 +164,55 @@ def record(question: Question) -> dict[str, Any]:
 
 
 def _parts(launch: LaunchTrace, found: Record, access: Access) -> Iterator[dict[str, Any]]:
-    """What all blocks of an access touch, each part once; one box around all where there are too many."""
+    """What all blocks of an access touch, each part once: boxes, or single elements where they form none."""
     entry = {"kind": found.kind, "array": access.array.number, "record": found.number, "op": found.op.number}
-    if not access.is_window:
-        places = access.lanes if access.mask is None else access.lanes[access.mask]
-        elements = (places.astype(np.int64) + access.offset) * access.unit_bytes // access.array.item_bytes
-        numbers = _numbers(launch, access.array.number, elements)
-        if numbers.size <= LANES:
-            yield {**entry, "box": [], "lanes": pack(numbers, "f8")}
+    if access.is_window:
+        boxes = boxes_of(access)
+        if boxes is not None:
+            yield from ({**entry, "box": box} for box in _fewer(boxes).tolist())
             return
-        index = np.stack(np.unravel_index(numbers, access.array.shape), axis=-1)
-        yield {**entry, "box": [[int(a), int(b) + 1] for a, b in zip(index.min(0), index.max(0), strict=True)]}
+        _, offsets = _offsets(access)
+        places = np.add.outer(distinct(offsets), distinct(access.steps.reshape(-1)))
+    else:
+        places = (access.lanes if access.mask is None else access.lanes[access.mask]).astype(np.int64) + access.offset
+    numbers = _numbers(launch, access.array.number, places.reshape(-1) * access.unit_bytes // access.array.item_bytes)
+    if numbers.size <= LANES:
+        yield {**entry, "box": [], "lanes": pack(numbers, "f8")}
         return
-    boxes = {box for first, last in _different(access) if (box := _around(access, first, last)) is not None}
-    yield from ({**entry, "box": _box(box)} for box in sorted(boxes))
+    index = np.stack(np.unravel_index(numbers, access.array.shape), axis=-1)
+    yield {**entry, "box": [[int(a), int(b) + 1] for a, b in zip(index.min(0), index.max(0), strict=True)]}
+
+
+def _fewer(boxes: np.ndarray) -> np.ndarray:
+    """The boxes [n, axes, 2]; of too many those around neighbours."""
+    if len(boxes) <= TOUCHES:
+        return boxes
+    first = np.arange(TOUCHES) * len(boxes) // TOUCHES
+    low, high = np.minimum.reduceat(boxes[..., 0], first), np.maximum.reduceat(boxes[..., 1], first)
+    return np.stack([low, high], axis=-1)
+
+
+def boxes_of(access: Access) -> np.ndarray | None:
+    """First and end along each axis of what the blocks of a window touch, each once, in the order in which they lie in
+    memory (int64 [boxes, axes, 2]). None where the lanes are not all elements of a box.
+    """
+    array = access.array
+    if access.unit_bytes != array.item_bytes:
+        return None
+    assert access.strides is not None
+    steps = [(n - 1) * s for n, s in zip(access.tile_shape, access.strides[3:], strict=True)]
+    offsets = distinct(_offsets(access)[1])
+    low, inside_low = array.index_of(offsets + sum(min(s, 0) for s in steps))
+    high, inside_high = array.index_of(offsets + sum(max(s, 0) for s in steps))
+    sizes = np.prod(high + 1 - low, axis=-1)
+    is_box = (low <= high).all() and (sizes == len(distinct(access.steps.reshape(-1)))).all()
+    return np.stack([low, high + 1], axis=-1) if inside_low.all() and inside_high.all() and is_box else None
+
+
+def distinct(values: np.ndarray) -> np.ndarray:
+    """The different values, in order. Faster than np.unique where they are nearly in order."""
+    values = np.sort(values, kind="stable")
+    return values[np.concatenate([values[:1] == values[:1], values[1:] != values[:-1]])]
 
 
 def _offsets(access: Access) -> tuple[np.ndarray, np.ndarray]:
@@ -195,22 +230,6 @@ def _offsets(access: Access) -> tuple[np.ndarray, np.ndarray]:
     return taken, offset[taken]
 
 
-def _different(access: Access) -> list[tuple[int, int]]:
-    """Recorded blocks whose windows differ, by place; of too many the first and last of neighbours."""
-    taken, offset = _offsets(access)
-    _, first = np.unique(offset, return_index=True)
-    parts = np.array_split(taken[first], min(len(first), TOUCHES)) if first.size else []
-    return [(int(part[0]), int(part[-1])) for part in parts]
-
-
-def _around(access: Access, first: int, last: int) -> tuple[tuple[int, int], ...] | None:
-    """The box around what two blocks touch."""
-    one, other = access.box(first), access.box(last) if last != first else None
-    if one is None or other is None:
-        return one or other
-    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
-
-
 def cuts(question: Question) -> dict[str, Any]:
     """Where tiles of an array begin and end along each of its axes, as far as a sample of the records shows.
 
@@ -223,21 +242,11 @@ def cuts(question: Question) -> dict[str, Any]:
     for number in sorted(chosen):
         record = next(iter(launch.records(between=(number, number + 1))))
         for access in record.accesses:
-            if access.array.number == array.number and access.is_window and access.unit_bytes == array.item_bytes:
-                for axis, ends in enumerate(_ends(access)):
-                    found[axis].append(ends)
-    return {"cuts": [_evenly(np.unique(np.concatenate(ends))) for ends in found]}
-
-
-def _ends(access: Access) -> list[np.ndarray]:
-    """First and end along each axis of the boxes of all blocks of a window."""
-    assert access.strides is not None
-    steps = [(n - 1) * s for n, s in zip(access.tile_shape, access.strides[3:], strict=True)]
-    offsets = np.unique(_offsets(access)[1])
-    low, inside_low = access.array.index_of(offsets + sum(min(s, 0) for s in steps))
-    high, inside_high = access.array.index_of(offsets + sum(max(s, 0) for s in steps))
-    low, high = low[inside_low], high[inside_high]
-    return [np.concatenate([low[:, axis], high[:, axis] + 1]) for axis in range(len(access.array.shape))]
+            boxes = boxes_of(access) if access.array.number == array.number and access.is_window else None
+            for axis in range(len(array.shape)) if boxes is not None else ():
+                assert boxes is not None
+                found[axis].append(distinct(boxes[:, axis].reshape(-1)))
+    return {"cuts": [_evenly(distinct(np.concatenate(ends))) for ends in found]}
 
 
 def _evenly(cuts: np.ndarray) -> list[int] | dict[str, int]:

@@ -15,7 +15,9 @@ from cutile_sim.page.answers import answer
 from cutile_sim.page.arrays import ACCESS_KINDS
 from cutile_sim.page.assets import whole_page
 from cutile_sim.page.blocks import MOST_BLOCKS
+from cutile_sim.page.contents import has_values
 from cutile_sim.page.planes import natural_wrap
+from cutile_sim.traces.model import ArrayInfo
 from cutile_sim.traces.reader import LaunchTrace, Trace, load_trace
 
 LIMIT_BYTES = 24 << 20
@@ -83,8 +85,7 @@ def _wanted(launch: LaunchTrace) -> Iterator[tuple[str, Iterator[Request]]]:
         (
             ("values", {**p, "when": when})
             for p in _planes(launch)
-            for when in ("after", "before")
-            if launch.arrays[p["array"]].is_argument and launch.has_contents(launch.arrays[p["array"]].name)
+            for when in _whens(launch, launch.arrays[p["array"]])
         ),
     )
     if launch.grid[0] * launch.grid[1] <= MOST_BLOCKS:
@@ -113,6 +114,13 @@ def _planes(launch: LaunchTrace) -> Iterator[dict[str, Any]]:
             slices = product(*(range(max(n, 1)) for n in array.shape[:-2]))
             for fixed in islice(slices, SLICES):
                 yield {**axes, "fixed": ",".join(map(str, (*fixed, 0, 0)))}
+
+
+def _whens(launch: LaunchTrace, array: ArrayInfo) -> tuple[str, ...]:
+    """Times of which an array's values are written."""
+    if array.is_argument and launch.has_contents(array.name):
+        return "after", "before"
+    return (str(max(len(launch.record_ops) - 1, 0)),) if has_values(launch, array) else ()
 
 
 def _blocks(launch: LaunchTrace) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cutile_sim.analysis import lines
+from cutile_sim.page.contents import has_values
 from cutile_sim.page.packing import finite, pack
 from cutile_sim.page.planes import natural_wrap
 from cutile_sim.page.questions import Question
@@ -80,7 +81,8 @@ def _launch(found: LaunchTrace) -> dict[str, Any]:
                 "shape": list(array.shape),
                 "wrap": natural_wrap(array.size) if len(array.shape) == 1 else 1,
                 "is_argument": array.is_argument,
-                "has_values": array.is_argument and found.has_contents(array.name),
+                "has_contents": array.is_argument and found.has_contents(array.name),
+                "has_values": has_values(found, array),
                 "accesses": [
                     {"op": number, "kind": found.ops[number].kind, "records": records, "blocks": blocks}
                     for (number, touched_array), (records, blocks) in sorted(pairs.items())
@@ -107,6 +109,7 @@ def _launch(found: LaunchTrace) -> dict[str, Any]:
         "records": len(found.record_ops),
         "timeline": pack(found.record_ops[:MOST_RECORDS], "i4"),
         "recorded": _recorded(found),
+        "has_tiles": bool(found.facts["options"].get("values")),
         "sanitized": bool(found.facts.get("sanitized", found.findings)),
         "findings": found.findings,
         "error": found.error,

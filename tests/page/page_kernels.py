@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cuda.tile as ct
 import numpy as np
 
@@ -33,25 +35,30 @@ def slices(q, out, D: ct.Constant[int]):
 
 
 @ct.kernel
+def count(x, bins, TILE: ct.Constant[int]):
+    ct.atomic_add(bins, ct.load(x, (ct.bid(0),), (TILE,)), 1)
+
+
+@ct.kernel
 def overrun(x):
     at = ct.bid(0) * 4 + ct.arange(4, dtype=ct.int32)
     ct.scatter(x, at + 1, ct.gather(x, at), check_bounds=False)
 
 
-def matmul_trace() -> Trace:
+def matmul_trace(**options: Any) -> Trace:
     """4 by 3 blocks over edges, with values and contents."""
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((50, 40), np.float32), rng.standard_normal((40, 70), np.float32)
     c = np.full((50, 70), np.nan, np.float32)
-    return trace(matmul, (4, 3), a, b, c, 16, 32, 16, values=True, contents=True, sanitize=True)
+    options = {"values": True, "contents": True, "sanitize": True} | options
+    return trace(matmul, (4, 3), a, b, c, 16, 32, 16, **options)
 
 
-def pick_trace() -> Trace:
+def pick_trace(**options: Any) -> Trace:
     """Lanes anywhere; elements of y that are never written, and some by several blocks, which the sanitizer finds."""
     index = np.random.default_rng(1).integers(0, 64, 64).astype(np.int32)
-    return trace(
-        pick, 4, np.arange(64, dtype=np.float32), index, np.zeros(64, np.float32), 16, contents=True, sanitize=True
-    )
+    options = {"contents": True, "sanitize": True} | options
+    return trace(pick, 4, np.arange(64, dtype=np.float32), index, np.zeros(64, np.float32), 16, **options)
 
 
 def slices_trace() -> Trace:

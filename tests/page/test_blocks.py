@@ -109,6 +109,17 @@ def test_a_record_of_very_many_windows(ask: Ask, monkeypatch: pytest.MonkeyPatch
     assert set().union(*(covered((18,), t) for t in got["touches"])) == set(range(18))
 
 
+def test_a_window_that_is_no_box(ask: Ask) -> None:
+    """Five lanes in a row of memory that go over the end of a row of the array."""
+    group = Group((1, 1, 2), [[0], [0], [0, 1]])
+    made = launch_of(
+        [((6, 8), (8, 1))], [Row("load", group, [Window((1, 1, 2, 5), (0, 0, 9, 1), offset=6)])], (2, 1, 1)
+    ).trace
+    (touch,) = ask(made, "record", launch=0, record=0)["touches"]
+    assert covered((6, 8), touch) == {6, 7, 8, 9, 10, 15, 16, 17, 18, 19} and touch["box"] == []
+    assert ask(made, "cuts", launch=0, array=0) == {"cuts": [[], []]}
+
+
 def test_where_tiles_begin_and_end(synthetic: Trace, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     launch = synthetic.launches[0]
     ends: list[set[int]] = [set(), set()]

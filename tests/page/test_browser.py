@@ -159,6 +159,26 @@ def test_arrays_and_views(product: Trace, open_page: Open, how: str) -> None:
     wait_text(page, ".legend", "NaN 3,500")
     move(page, "#array-canvas", 0.5, 0.5)
     wait_text(page, "#array-readout", "NaN")
+    if how == "served":
+        choose(page, "when", "time")
+        move(page, "#array-canvas", 0.5, 0.5)
+        wait_text(page, "#array-readout", r"c\[\d+, \d+\] +-?\d")
+        page.locator("#time").focus()
+        page.keyboard.press("Home")
+        wait_text(page, ".legend", "NaN 3,500")
+
+
+def test_values_of_tiles_alone(open_page: Open) -> None:
+    """Without contents an array is known as far as tiles were loaded or stored."""
+    page = open_page(matmul_trace(contents=False))
+    choose(page, "mode", "values")
+    assert page.locator("[data-name=when] input:checked").get_attribute("value") == "time"
+    assert page.locator("[data-name=when] input[value=after]").is_disabled()
+    page.locator("#time").focus()
+    page.keyboard.press("Home")
+    wait_text(page, ".legend", "not known")
+    move(page, "#array-canvas", 0.6, 0.5)
+    wait_text(page, "#array-readout", "not known")
 
 
 @HOW

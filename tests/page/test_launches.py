@@ -15,13 +15,13 @@ from page_answers import unpack
 pytest.importorskip("cuda.tile")
 pytestmark = pytest.mark.cutile
 
-from page_kernels import matmul, matmul_trace, overrun, pick_trace  # noqa: E402
+from page_kernels import count, matmul, matmul_trace, overrun, pick_trace  # noqa: E402
 
 from cutile_sim import simulate  # noqa: E402
-from cutile_sim.errors import KernelError  # noqa: E402
+from cutile_sim.errors import KernelError, UsageError  # noqa: E402
 from cutile_sim.page import reports  # noqa: E402
 from cutile_sim.page.launches import _short_names  # noqa: E402
-from cutile_sim.traces import load_trace, tracing  # noqa: E402
+from cutile_sim.traces import load_trace, trace, tracing  # noqa: E402
 
 Ask = Callable[..., dict[str, Any]]
 
@@ -134,3 +134,60 @@ def test_the_graph_of_a_kernel(ask: Ask) -> None:
     loads = [n for n in ask(made, "graph", launch=0)["nodes"] if n["kind"] == "load"]
     assert [n["sub"].split(":")[0] for n in loads] == ["a", "b"]
     assert [lines for n in loads if (lines := n["line"])]
+
+
+def test_values_through_time(ask: Ask) -> None:
+    """What tiles say of arrays: at the end what the launch left, before each store what was there."""
+    with_contents, without = matmul_trace(), matmul_trace(contents=False)
+    launch = with_contents.launches[0]
+    last = len(launch.record_ops) - 1
+    for number, name in enumerate("abc"):
+        where = {"launch": 0, "array": number, "rows": 0, "cols": 1}
+        after = launch.contents(name)
+        for made in (with_contents, without):
+            got = ask(made, "values", **where, when=last)
+            np.testing.assert_array_equal(unpack(got["mean"], after.shape), after)
+            assert not unpack(got["odd"]).any()
+        first = ask(without, "values", **where, when=0)
+        loaded = np.zeros(after.shape, bool)
+        if name == "a":
+            loaded[:, :16] = True
+        odd = unpack(first["odd"], after.shape)
+        np.testing.assert_array_equal(odd == 0, loaded)
+        np.testing.assert_array_equal(unpack(first["mean"], after.shape)[loaded], after[loaded])
+        assert (first["low"] is None) == (name != "a")
+    with pytest.raises(UsageError, match="values=True"):
+        ask(
+            trace(matmul, (1, 1), *(np.zeros((8, 8), np.float32) for _ in range(3)), 8, 8, 8),
+            "values",
+            launch=0,
+            array=0,
+            rows=0,
+            cols=1,
+            when=0,
+        )
+
+
+@pytest.mark.parametrize("options", [{}, {"blocks": ("0:2",)}, {"every": 2}])
+def test_values_of_scattered_lanes_through_time(ask: Ask, options: Any) -> None:
+    made = pick_trace(values=True, contents=not options, **options)
+    launch = made.launches[0]
+    known = {name: np.zeros(64, bool) for name in ("x", "index", "y")}
+    for record in launch.records(kinds=("load", "store")):
+        for access in record.accesses:
+            for which in range(record.group.size):
+                known[access.array.name][access.elements(which)] = True
+    index = np.random.default_rng(1).integers(0, 64, 64)
+    want = {"x": np.arange(64), "index": index, "y": np.where(known["y"], np.arange(64), 0)}
+    for number, name in enumerate(("x", "index", "y")):
+        got = ask(made, "values", launch=0, array=number, wrap=64, when=len(launch.record_ops) - 1)
+        sure = unpack(got["odd"]) == 0
+        np.testing.assert_array_equal(sure, known[name] if options else np.ones(64, bool))
+        np.testing.assert_array_equal(unpack(got["mean"])[sure], want[name][sure])
+
+
+def test_what_an_update_leaves_is_not_known(ask: Ask) -> None:
+    made = trace(count, 2, np.zeros(8, np.int32), np.full(3, 5, np.int32), 4, values=True, contents=True)
+    last = len(made.launches[0].record_ops) - 1
+    assert unpack(ask(made, "values", launch=0, array=1, wrap=3, when=last)["odd"]).tolist() == [2, 0, 0]
+    assert unpack(ask(made, "values", launch=0, array=1, wrap=3, when="after")["mean"]).tolist() == [13, 5, 5]

@@ -1,12 +1,12 @@
 // The grid of blocks: one cell a block, tinted by what it does.
 
-import { announce, blockName, byId, bytes, el, radios, short, table, text } from "./dom.js";
+import { announce, blockName, byId, bytes, el, short, table, text } from "./dom.js";
 import { color, image, mix, rgb } from "./colors.js";
 import { GridCanvas } from "./grid.js";
 import { ask } from "./store.js";
 import { on, state, update } from "./state.js";
 
-const METRICS = [["bytes", "Bytes"], ["records", "Records"], ["first", "Order"]];
+const METRICS = [["bytes", "bytes moved"], ["records", "records"], ["first", "order"]];
 const TABLE_ROWS = 200;
 let grid;
 let ui;
@@ -21,11 +21,12 @@ export function startBlocks() {
     id: "blocks-canvas", tabindex: 0, role: "application", "aria-roledescription": "grid of blocks", "aria-describedby": "blocks-readout",
   });
   ui = {
-    canvas, tools: el("div", { class: "tools" }), readout: el("p", { class: "readout", id: "blocks-readout" }), table: el("div"),
-    metric: el("span"), legend: el("div", { class: "legend" }),
+    canvas, tools: el("span"), readout: el("p", { class: "readout", id: "blocks-readout" }), table: el("div"),
+    metric: el("select", { id: "metric", on: { change: (event) => { metric = event.target.value; showLegend(); grid.redraw(); } } },
+      METRICS.map(([value, words]) => el("option", { value }, words))), legend: el("div", { class: "legend" }),
   };
-  byId("blocks").querySelector(".head").append(ui.metric);
-  byId("blocks-body").append(ui.tools, el("div", { class: "stage" }, canvas), ui.legend, ui.readout,
+  byId("blocks").querySelector(".head").append(el("label", {}, "by ", ui.metric), ui.tools);
+  byId("blocks-body").append( el("div", { class: "stage" }, canvas), ui.legend, ui.readout,
     el("details", { class: "table" }, el("summary", {}, "Blocks as a table"), ui.table));
   grid = new GridCanvas(canvas, { draw, hover, pick });
   on(["launch"], showLaunch);
@@ -45,13 +46,11 @@ async function showLaunch() {
   grid.setGrid(flat ? Math.ceil(x / wrap) : y, wrap);
   ui.canvas.setAttribute("aria-label",
     `Grid of ${text(launch.blocks)} blocks, ${launch.grid.join(" × ")}. Arrow keys move the cursor; Enter chooses a block, C one to compare with.`);
-  ui.metric.replaceChildren(radios("Tint by", "metric", METRICS, metric, (value) => { metric = value; showLegend(); grid.redraw(); }));
   const layers = z > 1 ? el("label", {}, "z", el("input", {
     type: "number", min: 0, max: z - 1, value: 0,
     on: { change: (event) => { layer = Math.min(Math.max(0, Number(event.target.value) || 0), z - 1); fetchLayer(); } },
   }), el("span", { class: "soft" }, `of ${text(z)}`)) : null;
   ui.tools.replaceChildren(...[layers].filter(Boolean));
-  ui.tools.hidden = !layers;
   await fetchLayer();
 }
 

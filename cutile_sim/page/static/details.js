@@ -2,15 +2,18 @@
 
 import { blockName, byId, bytes, el, short, table, tabs, text } from "./dom.js";
 import { color, forgetColors, image, valueColor } from "./colors.js";
-import { ask } from "./store.js";
+import { ask, isFile } from "./store.js";
 import { litBlock, on, state, update } from "./state.js";
 import { number } from "./arrays.js";
 
 const SHOWN_ROWS = 200;
+const SLOW_MS = 300;
+const ASK_AFTER_MS = 60;
 let ui;
 let shown = "block";
 let asked = 0;
 let shownRecord = -1;
+let waiting = 0;
 
 export function startDetails() {
   ui = tabs("Details", [["block", "Block"], ["element", "Element"], ["record", "Record"], ["compare", "Compare"]],
@@ -45,6 +48,9 @@ async function fill(id, name, params, render) {
   const mine = (asked += 1);
   const panel = ui.panels.get(id);
   panel.dataset.asked = mine;
+  const slow = setTimeout(() => {
+    if (panel.dataset.asked === String(mine)) panel.replaceChildren(el("p", { class: "empty" }, "Counting…"));
+  }, SLOW_MS);
   let nodes;
   try {
     const answer = await ask(name, params);
@@ -52,6 +58,7 @@ async function fill(id, name, params, render) {
   } catch (error) {
     nodes = [el("p", { class: "empty" }, error.message)];
   }
+  clearTimeout(slow);
   if (panel.dataset.asked === String(mine)) panel.replaceChildren(...[nodes].flat());
 }
 
@@ -110,24 +117,29 @@ const blockButton = (block) => el("button", { type: "button", class: "link", tit
 
 function showRecord() {
   const { launch, time, block } = state;
+  clearTimeout(waiting);
   if (!launch || time >= launch.records) { shownRecord = -1; hint("record"); return; }
   if (time !== shownRecord && shown !== "compare") ui.show("record");
   shownRecord = time;
   const params = { launch: launch.number, record: time };
-  if (block) params.block = block.join(",");
-  fill("record", "record", params, (answer) => {
-    const op = launch.ops[answer.op];
-    const chain = op.chain.map((at) => `${at.name}:${at.line}, in ${at.function}`).join(" ← ");
-    return [
-      el("dl", { class: "facts" }, ...facts([
-        ["Record", text(answer.record)], ["Operation", `${op.name} (${op.kind})`], ["Source", chain || "unknown"],
-        ["Blocks in step", `${text(answer.blocks)}, from ${blockName(answer.first, launch.grid)} to ${blockName(answer.last, launch.grid)}`],
-        ["Shown tile", answer.block ? `of block ${blockName(answer.block, launch.grid)}` : null],
-      ])),
-      ...answer.tiles.map(tilePicture),
-      answer.tiles.length || !answer.moves ? "" : el("p", { class: "pad soft" }, "Values were not recorded: record them with values=True, or cutile-sim trace --values."),
-    ];
-  });
+  if (block && !isFile()) params.block = block.join(",");
+  waiting = setTimeout(() => fill("record", "record", params, renderRecord), ASK_AFTER_MS);
+}
+
+function renderRecord(answer) {
+  const { launch } = state;
+  const op = launch.ops[answer.op];
+  const chain = op.chain.map((at) => `${at.name}:${at.line}, in ${at.function}`).join(" ← ");
+  const span = `${blockName(answer.first, launch.grid)} to ${blockName(answer.last, launch.grid)}`;
+  return [
+    el("dl", { class: "facts" }, ...facts([
+      ["Record", text(answer.record)], ["Operation", `${op.name} (${op.kind})`], ["Source", chain || "unknown"],
+      ["Blocks in step", answer.blocks > 1 ? `${text(answer.blocks)}, from ${span}` : blockName(answer.first, launch.grid)],
+      ["Tiles", answer.tiles.length ? `of block ${blockName(answer.block, launch.grid)}` : null],
+    ])),
+    ...answer.tiles.map(tilePicture),
+    answer.tiles.length || !answer.moves ? "" : el("p", { class: "pad soft" }, "Values were not recorded: record them with values=True, or cutile-sim trace --values."),
+  ];
 }
 
 export const facts = (entries) => entries.filter(([, value]) => value !== null && value !== undefined)

@@ -166,6 +166,7 @@ export class GridCanvas {
       event.preventDefault();
       const box = canvas.getBoundingClientRect();
       this.zoom(Math.exp(-event.deltaY * 0.0015), event.clientX - box.left, event.clientY - box.top);
+      this.point(this.cellAt(event));
     }, { passive: false });
     canvas.addEventListener("keydown", (event) => this.onKey(event));
     canvas.addEventListener("focus", () => this.redraw());
@@ -181,7 +182,10 @@ export class GridCanvas {
       }
       return;
     }
-    const cell = this.cellAt(event);
+    this.point(this.cellAt(event));
+  }
+
+  point(cell) {
     if (String(cell) === String(this.pointer)) return;
     this.pointer = cell;
     this.handlers.hover?.(cell);

@@ -65,7 +65,7 @@ async function openLaunch(number) {
   document.title = `${launch.kernel} · cutile-sim trace`;
   byId("title").textContent = launch.kernel;
   byId("facts").textContent =
-    `grid ${launch.grid.join(" × ")}, ${text(launch.blocks)} blocks, ${text(launch.records)} records${launch.recorded ? `; recorded: ${launch.recorded}` : ""}`;
+    `grid ${launch.grid.map(text).join(" × ")}, ${text(launch.blocks)} blocks, ${text(launch.records)} records${launch.recorded ? `; recorded: ${launch.recorded}` : ""}`;
   tell(launch.error ? `Stopped: ${launch.error.message}` : "");
   update({ launch, array: null, block: null, other: null, hovered: null, element: null, line: null, touching: [], when: "after", time: launch.records });
   if (launch.arrays.length) chooseArray(0);

@@ -63,7 +63,7 @@ async function showSummary() {
       ["Note", found.is_partial ? "The trace leaves out some blocks, lines, kinds or arrays; what follows is of the rest." : null],
     ])),
     found.arrays.length ? table("Arrays of the launch", ["Array", "Type", "Loaded", "distinct", "Reuse", "Written", "distinct"],
-      found.arrays.map((a) => [a.array, `${a.dtype} ${a.shape.join("×")}`, size(a.loaded_bytes), size(a.distinct_loaded_bytes),
+      found.arrays.map((a) => [a.array, el("span", { class: "number" }, `${a.dtype} ${a.shape.join("×")}`), size(a.loaded_bytes), size(a.distinct_loaded_bytes),
         a.reuse ? `${rate(a.reuse)}×` : "", size(a.stored_bytes + a.updated_bytes), size(a.distinct_written_bytes)])) : "",
     el("h3", { class: "pad" }, "Lanes of tiles that touch nothing"),
     idle.length ? table("Idle lanes", ["Line", "Kind", "Tile", "Idle lanes", "Share"],
@@ -77,7 +77,7 @@ async function showSummary() {
 }
 
 const rate = (value) => (value >= 100 ? text(Math.round(value)) : Number(value.toPrecision(3)).toString());
-const size = (value) => (value ? bytes(value) : "");
+const size = (value) => el("span", { class: "number" }, value ? bytes(value) : "");
 
 function estimate(r) {
   const time = (s) => (s === 0 ? "no time" : s < 1e-6 ? `${(s * 1e9).toPrecision(3)} ns` : s >= 1 ? `${s.toPrecision(3)} s` : s >= 1e-3 ? `${(s * 1e3).toPrecision(3)} ms` : `${(s * 1e6).toPrecision(3)} µs`);

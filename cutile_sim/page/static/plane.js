@@ -44,13 +44,16 @@ export class Layer {
     if (key === this.key) return;
     this.key = key;
     this.params = params;
-    this.whole = this.close = null;
+    this.close = null;
     clearTimeout(this.timer);
+    // What is shown stays until there is something new of the same plane.
+    if (!params || !sameButWhen(params, this.last)) this.whole = null;
+    this.last = params;
     if (!params) { this.changed(); return; }
     ask(this.name, params).then((answer) => {
       if (this.key !== key) return;
       this.whole = answer;
-      this.changed();
+      this.changed(answer ? undefined : new Error("This file does not hold it: open the trace with cutile-sim view."));
       if (grid) this.moved(grid);
     }, (error) => this.changed(error));
   }
@@ -103,6 +106,8 @@ export class Layer {
     }
   }
 }
+
+const sameButWhen = (a, b) => Boolean(b) && JSON.stringify({ ...a, when: 0 }) === JSON.stringify({ ...b, when: 0 });
 
 const cellsFor = (elements, pixels) => Math.max(1, Math.min(elements, Math.ceil(elements * pixels)));
 

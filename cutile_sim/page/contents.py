@@ -1,0 +1,117 @@
+"""What arrays hold before and after a launch, and, as far as recorded tiles tell, at any time between."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from cutile_sim.errors import UsageError
+from cutile_sim.traces.model import ArrayInfo
+from cutile_sim.traces.reader import LaunchTrace
+from cutile_sim.traces.record import Access, Record, of_block
+
+KEPT = 8
+MOST_ELEMENTS = 1 << 24
+
+
+def has_values(launch: LaunchTrace, array: ArrayInfo) -> bool:
+    """Whether anything is known of what an array holds."""
+    return array.is_argument and (launch.has_contents(array.name) or bool(launch.facts["options"].get("values")))
+
+
+@lru_cache(KEPT)
+def contents(launch: LaunchTrace, array: str, when: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """(what the array holds, which elements of that are known; None for all).
+
+    `when` is "before", "after", or the number of a record, for what is known when that has run. Raises UsageError where
+    the trace does not say, or `when` makes no sense.
+    """
+    if when.isdigit():
+        return _at(launch, launch.array(array), int(when))
+    found = launch.contents(array, when)
+    if found is None:
+        raise UsageError("the trace holds no contents of arrays: make it with contents=True")
+    return found, None
+
+
+def _at(launch: LaunchTrace, array: ArrayInfo, last: int) -> tuple[np.ndarray, np.ndarray]:
+    if not has_values(launch, array):
+        raise UsageError("the trace holds no values: make it with values=True")
+    if array.size > MOST_ELEMENTS:
+        raise UsageError(f"array {array.name} is too large to be followed through time: look at it before and after")
+    before = launch.contents(array.name, "before")
+    values = np.zeros(array.size, array.dtype) if before is None else before.reshape(-1).copy()
+    known = np.full(array.size, before is not None)
+    for record in launch.records(names=(array.name,), between=(0, last + 1)):
+        tile = _moved(record)
+        for access in record.accesses:
+            if access.array.number == array.number:
+                _put(values, known, access, tile)
+    return values.reshape(array.shape), known.reshape(array.shape)
+
+
+def _moved(record: Record) -> np.ndarray | None:
+    """The tile that a record loads or stores; None for what an update leaves, which is not recorded."""
+    for tile in record.tiles:
+        if (record.kind == "load" and tile.result == 0) or record.kind == "store":
+            return tile.values
+    return None
+
+
+def _put(values: np.ndarray, known: np.ndarray, access: Access, tile: np.ndarray | None) -> None:
+    """Note what a tile says of an array's elements, or that they are unknown now."""
+    if access.unit_bytes != access.array.item_bytes or (tile is not None and tile.dtype.itemsize != values.itemsize):
+        tile = None
+    if access.group.is_whole:
+        places, held = _of_group(access, tile)
+        _note(values, known, access.array, places, held)
+        return
+    for which in range(access.group.size):
+        if access.takes_part(which):
+            block = None if tile is None else of_block(tile, which, access.group)
+            cut = None
+            if block is not None:
+                cut = block[tuple(slice(n) for n in access.tile_shape)]
+                if not access.is_window and access.mask is not None:
+                    cut = cut[of_block(access.mask, which, access.group)]
+            _note(values, known, access.array, access.elements(which), cut)
+
+
+def _of_group(access: Access, tile: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Elements that all blocks of a whole group touch, and what the tile has there, of one shape."""
+    if access.is_window:
+        assert access.strides is not None
+        places: Any = np.full((1,) * (3 + len(access.tile_shape)), access.offset, np.int64)
+        for axis, (n, stride) in enumerate(zip(access.shape, access.strides, strict=True)):
+            lanes = [1] * len(access.shape)
+            lanes[axis] = n
+            places = places + (np.arange(n, dtype=np.int64) * stride).reshape(lanes)
+        if tile is not None:
+            # A tile that is cut off at the array's end lies at its own beginning.
+            batch = [
+                slice(b, e) if n > 1 else slice(None)
+                for b, e, n in zip(access.begin, access.end, tile.shape, strict=False)
+            ]
+            tile = tile[(*batch, *(slice(n) for n in access.tile_shape))]
+    else:
+        places = access.lanes.astype(np.int64) + access.offset
+    places = np.broadcast_to(places, np.broadcast_shapes(places.shape, () if tile is None else tile.shape))
+    held = None if tile is None else np.broadcast_to(tile, places.shape)
+    if not access.is_window and access.mask is not None:
+        mask = np.broadcast_to(access.mask, places.shape)
+        places, held = places[mask], None if held is None else held[mask]
+    return places * access.unit_bytes // access.array.item_bytes, held
+
+
+def _note(values: np.ndarray, known: np.ndarray, array: ArrayInfo, places: np.ndarray, held: np.ndarray | None) -> None:
+    index, inside = array.index_of(places.reshape(-1))
+    at = (
+        np.ravel_multi_index(tuple(index[inside].T), array.shape)
+        if array.shape
+        else np.zeros(int(inside.sum()), np.int64)
+    )
+    known[at] = held is not None
+    if held is not None:
+        values[at] = held.reshape(-1)[inside].view(values.dtype)
