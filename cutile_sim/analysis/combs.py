@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,9 +17,9 @@ FAR = 1 << 58
 """Stands for no block at all, in `low`; its negative does in `high`. Sums of a few stay within int64."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comb:
-    """Places 0, step, 2*step and so on.
+    """Places 0, step, 2*step and so on. Two of them are the same only if they are one object.
 
     Attributes:
         step: The distance between two places, positive; 1 where there is only one.
@@ -38,6 +39,7 @@ class Comb:
         return len(self.weights)
 
     @classmethod
+    @lru_cache(1024)
     def of_lanes(cls, count: int, step: int) -> tuple[Comb, int]:
         """A direction of a tile: every place once, by whatever block; and what it adds to the first place."""
         zeros = np.zeros(count, np.int64)

@@ -15,6 +15,8 @@ from cutile_sim.traces.record import Access, GroupInfo
 
 ACCESS_KINDS = ("load", "store", "atomic")
 _KEPT_SELECTIONS = 256
+MOST_ALIKE = 1 << 12
+"""Combs of up to so many places are kept for the next access."""
 
 
 class Part(NamedTuple):
@@ -141,7 +143,10 @@ def _window(access: Access, part: Part, numbered: bool) -> Footprint | None:
         if not taken.any():
             return None
         step = access.strides[axis] * items if access.shape[axis] > 1 else 0
-        comb, shift = Comb.of_blocks(taken, ids if numbered else np.zeros_like(ids), step)
+        if numbered or not taken.all() or taken.size > MOST_ALIKE:
+            comb, shift = Comb.of_blocks(taken, ids if numbered else np.zeros_like(ids), step)
+        else:
+            comb, shift = Comb.of_lanes(taken.size, step)
         combs.append(comb)
         first += shift
     for count, stride in zip(access.tile_shape, access.strides[3:], strict=True):

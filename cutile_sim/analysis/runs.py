@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from cutile_sim.analysis.combs import FAR, Comb
 
 PIECES_AT_ONCE = 1 << 20
+MOST_KEPT = 1 << 12
+"""Runs of combs with up to so many places are kept: the accesses of a loop differ in where they begin only."""
 
 
 @dataclass(frozen=True)
@@ -60,25 +63,47 @@ class Runs:
         total = np.where(run > 0, before[run] - inside, 0)
         return slice(first, end), np.diff(total)
 
-    def spread(self, edges: np.ndarray) -> tuple[slice, np.ndarray, np.ndarray, np.ndarray]:
-        """(cells from the first to the last that they meet, weights, low, high in each), where no cell is cut by a run.
+    def cells(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(first cell, end) of each run, where no cell is cut by one."""
+        if edges.size == edges[-1] - edges[0] + 1:  # cells of one element
+            return self.starts - edges[0], self.ends - edges[0]
+        return np.searchsorted(edges, self.starts), np.searchsorted(edges, self.ends)
 
-        Cells between runs have weight 0.
+    def spread(self, edges: np.ndarray, *fields: tuple[np.ndarray, int]) -> tuple[slice, list[np.ndarray]]:
+        """(cells from the first to the last that the runs meet, values in each), where no cell is cut by a run.
+
+        Args:
+            edges: Of the cells.
+            fields: Values of each run, and what cells between runs have instead.
+
+        Returns:
+            Of each field int64 [cells], or [1] where it is the same in all.
         """
-        starts, ends = np.searchsorted(edges, self.starts), np.searchsorted(edges, self.ends)
+        starts, ends = self.cells(edges)
         first, end = int(starts[0]), int(ends[-1])
-        starts, ends = starts - first, ends - first
-        fields = []
-        for values, empty in ((self.weights, 0), (self.low, FAR), (self.high, -FAR)):
+        if starts.size == 1:
+            return slice(first, end), [values for values, _ in fields]
+        found = []
+        for values, empty in fields:
             steps = np.zeros(end - first + 1, np.int64)
-            steps[starts] += values - empty
-            steps[ends] -= values - empty
-            fields.append(np.cumsum(steps[:-1]) + empty)
-        return slice(first, end), fields[0], fields[1], fields[2]
+            steps[starts - first] += values - empty
+            steps[ends - first] -= values - empty
+            found.append(np.cumsum(steps[:-1]) + empty)
+        return slice(first, end), found
 
 
 def along(combs: Sequence[Comb], stride: int) -> Runs:
     """All combinations of the places of combs whose steps are multiples of a stride, along an axis with that stride."""
+    small = sum(comb.size for comb in combs) <= MOST_KEPT
+    return _along(tuple(combs), stride) if small else _combined(combs, stride)
+
+
+@lru_cache(256)
+def _along(combs: tuple[Comb, ...], stride: int) -> Runs:
+    return _combined(combs, stride)
+
+
+def _combined(combs: Sequence[Comb], stride: int) -> Runs:
     zero, one = np.zeros(1, np.int64), np.ones(1, np.int64)
     runs = Runs(zero, one, one, zero, zero)
     for comb in sorted(combs, key=lambda c: c.step):

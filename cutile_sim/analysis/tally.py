@@ -39,7 +39,10 @@ class Sums:
             assert isinstance(self.space, NestedSpace)
             total, at = box.common.weights[0], []
             for runs, edges in zip(box.runs, self.space.edges, strict=True):
-                part, weights = runs.spread(edges)[:2] if self._are_uniform else runs.sums(edges)
+                if self._are_uniform:
+                    part, (weights,) = runs.spread(edges, (runs.weights, 0))
+                else:
+                    part, weights = runs.sums(edges)
                 total = np.multiply.outer(total, weights)
                 at.append(part)
             self.values[tuple(at)] += total
@@ -69,7 +72,7 @@ class Writers:
             assert isinstance(self.space, NestedSpace)
             low, high, parts = box.common.low[0], box.common.high[0], []
             for runs, edges in zip(box.runs, self.space.edges, strict=True):
-                part, _, lowest, highest = runs.spread(edges)
+                part, (lowest, highest) = runs.spread(edges, (runs.low, FAR), (runs.high, -FAR))
                 low, high = np.add.outer(low, lowest), np.add.outer(high, highest)
                 parts.append(part)
             at = tuple(parts)

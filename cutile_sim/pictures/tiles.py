@@ -134,7 +134,7 @@ def _label(axes: Axes, launch: LaunchTrace, box: list[Any], first: int, last: in
     if last != first:
         label += ("\n" if tall > 0.08 else " ") + "to " + block_text(launch, int(last))
     longest = max(map(len, label.split("\n")))
-    if tall > 0.035 and wide > 0.017 * longest:
+    if tall > 0.035 and wide > 0.0135 * longest:
         middle = (left + right) / 2, (top + bottom) / 2
         axes.text(*middle, label, ha="center", va="center", fontsize=7, color=INK)
 
