@@ -40,7 +40,8 @@ def table(heads: Sequence[object], rows: Sequence[Sequence[object]]) -> Raw:
     head = "".join(f'<th scope="col" style="{_CELL};font-weight:600;{_LINE}">{text(h)}</th>' for h in heads)
     body = "".join("<tr>" + "".join(f'<td style="{_CELL}">{text(cell)}</td>' for cell in row) + "</tr>" for row in rows)
     head = f"<thead><tr>{head}</tr></thead>" if heads else ""
-    return Raw(f'<table style="border-collapse:collapse;margin:4px 0">{head}<tbody>{body}</tbody></table>')
+    style = "border-collapse:collapse;margin:4px 0;font:inherit;color:inherit"
+    return Raw(f'<table style="{style}">{head}<tbody>{body}</tbody></table>')
 
 
 def lines(words: str, items: Sequence[object]) -> Raw:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from cutile_sim.analysis import touches
+from cutile_sim.analysis import tile_map, touches
 from cutile_sim.errors import UsageError
 from cutile_sim.html import Raw, card, lines, table, text, verbatim
 from cutile_sim.pictures.png import data_url
+from cutile_sim.pictures.words import grid_text
 from cutile_sim.traces.model import ArrayInfo
 from cutile_sim.traces.reader import LaunchTrace, Trace
 
@@ -17,7 +20,10 @@ MOST_RECORDS = 100_000
 """Larger launches are shown without maps, which would take seconds."""
 MAP_CELLS = 64
 MAP_PIXELS = 128
-_COLORS = {"loads": (0, 114, 178), "stores": (213, 94, 0), "updates": (204, 121, 167)}
+MOST_TILES = 32
+"""Along an axis: more are not told apart."""
+_COLORS = {"load": (0, 114, 178), "store": (213, 94, 0), "atomic": (204, 121, 167)}
+_FIELDS = {"load": "loads", "store": "stores", "atomic": "updates"}
 _NOTHING = (128, 128, 128, 64)
 
 
@@ -26,7 +32,7 @@ def trace_card(trace: Trace) -> str:
     if len(trace.launches) == 1:
         return launch_card(trace.launches[0])
     shown = trace.launches[:MOST_LAUNCHES]
-    rows = [(n.number, n.kernel, _grid(n), *_moved(n), _arrays_in_words(n), _ending(n)) for n in shown]
+    rows = [(n.number, n.kernel, grid_text(n), *_moved(n), _arrays_in_words(n), _ending(n)) for n in shown]
     more = len(trace.launches) - len(shown)
     return card(
         f"Trace {trace.name}",
@@ -45,7 +51,7 @@ def launch_card(launch: LaunchTrace) -> str:
     rows = [_row(launch, array, has_maps) for array in launch.arrays[:MOST_ARRAYS]]
     more = len(launch.arrays) - len(rows)
     return card(
-        f"{launch.kernel} over {_grid(launch)} blocks",
+        f"{launch.kernel} over {grid_text(launch)} blocks",
         f"{loaded} loaded, {stored} stored, {flops:,} floating-point operations, {_ending(launch)}",
         table(("array", "type", "touched"), rows),
         text(f"and {more:,} more arrays") if more else Raw(""),
@@ -64,14 +70,28 @@ def _row(launch: LaunchTrace, array: ArrayInfo, has_maps: bool) -> tuple[object,
     except UsageError:  # elements with several indices, and too many of them
         return array.name, kind, ""
     maps = []
-    for name, color in _COLORS.items():
-        values = getattr(found, name)
-        if values.any():
-            maps.append(_map(array, name, values, values / found.sizes, color))
+    for access, color in _COLORS.items():
+        sums = getattr(found, _FIELDS[access])
+        if sums.any():
+            values = (sums / found.sizes) * _shades(launch, array.name, access, found.edges)
+            maps.append(_map(array, _FIELDS[access], int(sums.sum()), values, color))
     return array.name, kind, Raw("".join(maps)) if maps else "nothing"
 
 
-def _map(array: ArrayInfo, name: str, sums: np.ndarray, values: np.ndarray, color: tuple[int, int, int]) -> Raw:
+def _shades(launch: LaunchTrace, array: str, access: str, edges: Sequence[np.ndarray]) -> np.ndarray:
+    """Every other tile a little lighter, for each cell between edges (float64)."""
+    try:
+        tiles = tile_map(launch, array, kinds=(access,)).edges
+    except UsageError:  # more tiles than fit into memory
+        return np.ones(())
+    number = np.zeros((), np.int64)
+    for cells, ends in zip(edges, tiles, strict=True):
+        along = np.searchsorted(ends, cells[:-1], "right") if len(ends) <= MOST_TILES + 1 and len(cells) > 2 else None
+        number = np.add.outer(number, np.zeros(len(cells) - 1, np.int64) if along is None else along)
+    return np.where(number % 2 == number.reshape(-1)[0] % 2, 1.0, 0.75)
+
+
+def _map(array: ArrayInfo, name: str, count: int, values: np.ndarray, color: tuple[int, int, int]) -> Raw:
     """One small picture with its caption."""
     cells = values.reshape((-1, *values.shape[-2:])[-2:] if values.ndim > 1 else (1, -1))
     pixels = np.empty((*cells.shape, 4), np.uint8)
@@ -83,7 +103,7 @@ def _map(array: ArrayInfo, name: str, sums: np.ndarray, values: np.ndarray, colo
     longest = max(tall, wide)
     height = max(round(MAP_PIXELS * tall / longest), 10)
     width = max(round(MAP_PIXELS * wide / longest), 10)
-    words = f"{int(sums.sum()) * array.item_bytes:,} bytes in {int(sums.sum()):,} {name}"
+    words = f"{count * array.item_bytes:,} bytes in {count:,} {name}"
     label = text(f"map of {name} of {array.name}")
     return Raw(
         '<span style="display:inline-block;margin:2px 12px 2px 0;vertical-align:top">'
@@ -91,10 +111,6 @@ def _map(array: ArrayInfo, name: str, sums: np.ndarray, values: np.ndarray, colo
         ' style="image-rendering:pixelated;display:block;max-width:none">'
         f'<span style="font-size:11px;opacity:.75">{text(words)}</span></span>'
     )
-
-
-def _grid(launch: LaunchTrace) -> str:
-    return "x".join(map(str, launch.grid))
 
 
 def _moved(launch: LaunchTrace) -> tuple[str, str]:

@@ -14,8 +14,9 @@ from cutile_sim.errors import UsageError
 from cutile_sim.pictures.counts import CountColors, count_values, draw_counts
 from cutile_sim.pictures.panels import Panel, panels_of
 from cutile_sim.pictures.style import KIND_WORDS, head, legend, matplotlib, new_figure, whole_numbers
-from cutile_sim.pictures.tiles import block_boxes, draw_blocks, draw_owners, ids_text, outline
+from cutile_sim.pictures.tiles import block_boxes, draw_blocks, draw_owners, outline
 from cutile_sim.pictures.values import contents_of, draw_histogram, draw_values, scale_of
+from cutile_sim.pictures.words import grid_text, ids_text
 from cutile_sim.traces.model import ArrayInfo
 from cutile_sim.traces.reader import LaunchTrace, Trace
 
@@ -115,8 +116,7 @@ def _kinds(launch: LaunchTrace, array: str, kind: str | None) -> list[str]:
 
 
 def _subtitle(launch: LaunchTrace, array: ArrayInfo, blocks: list[Any]) -> str:
-    grid = "x".join(map(str, launch.grid[: 3 if launch.grid[2] > 1 else 2 if launch.grid[1] > 1 else 1]))
-    words = [launch.kernel, f"grid {grid}", f"{array.dtype_name.rstrip('_')}{list(array.shape)}"]
+    words = [launch.kernel, f"grid {grid_text(launch)}", f"{array.dtype_name.rstrip('_')}{list(array.shape)}"]
     if blocks:
         ids = " and ".join(ids_text(launch, b) for b in blocks)
         words.append(f"only block {ids}" if len(blocks) < 4 else f"only {len(blocks)} blocks")

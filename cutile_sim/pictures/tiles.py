@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cutile_sim.analysis import tile_map, tiles_of, touches
-from cutile_sim.analysis.blocks import block_id
 from cutile_sim.pictures.counts import MOST_STRETCHED, show_image
 from cutile_sim.pictures.panels import Panel
 from cutile_sim.pictures.style import INK, NOTHING, OF_BLOCKS, matplotlib, patch
+from cutile_sim.pictures.words import block_text, ids_text
 from cutile_sim.traces.reader import LaunchTrace
 
 if TYPE_CHECKING:
@@ -154,19 +154,6 @@ def ids_of(launch: LaunchTrace, numbers: np.ndarray) -> tuple[np.ndarray, np.nda
     """Block ids along x, y, z of numbers in launch order."""
     gx, gy, _ = launch.grid
     return numbers % gx, numbers // gx % gy, numbers // (gx * gy)
-
-
-def block_text(launch: LaunchTrace, number: int) -> str:
-    """A block's id, with as many axes as the grid has."""
-    gx, gy, _ = launch.grid
-    return ids_text(launch, (number % gx, number // gx % gy, number // (gx * gy)))
-
-
-def ids_text(launch: LaunchTrace, block: Any) -> str:
-    """A block's id, with as many axes as the grid has."""
-    ids = block_id(launch, block)
-    kept = 3 if launch.grid[2] > 1 else 2 if launch.grid[1] > 1 else 1
-    return "(" + ", ".join(map(str, ids[:kept])) + ")" if kept > 1 else str(ids[0])
 
 
 def _tint(color: str) -> tuple[float, ...]:
