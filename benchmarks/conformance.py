@@ -166,7 +166,7 @@ def main() -> int:
     parser.add_argument("--expected", type=Path, help="file with a test a line that passes on a GPU")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--arch", default="sm_90")
-    parser.add_argument("--only", default="", help="only files whose name contains this")
+    parser.add_argument("--only", default="", help="only files whose path in the checkout contains this")
     parser.add_argument("--timeout", type=int, default=3600, metavar="SECONDS", help="for one file of tests")
     parser.add_argument("--test-timeout", type=int, metavar="SECONDS", help="for one test; 0 for none")
     options = parser.parse_args()
@@ -174,7 +174,8 @@ def main() -> int:
     suite = SUITES[options.suite]
     if options.test_timeout is not None:
         suite = suite._replace(test_timeout_s=options.test_timeout)
-    paths = sorted(path for pattern in suite.files for path in checkout.glob(pattern) if options.only in path.name)
+    found = (path for pattern in suite.files for path in checkout.glob(pattern))
+    paths = sorted(path for path in found if options.only in path.relative_to(checkout).as_posix())
     seconds: dict[str, float] = {}
     got: dict[str, Outcome] = {}
 
