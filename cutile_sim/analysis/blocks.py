@@ -9,6 +9,7 @@ import numpy as np
 
 from cutile_sim.analysis.footprints import ACCESS_KINDS
 from cutile_sim.analysis.runs import distinct
+from cutile_sim.analysis.spaces import nested_axes
 from cutile_sim.errors import UsageError
 from cutile_sim.traces.reader import LaunchTrace
 from cutile_sim.traces.record import Access
@@ -196,7 +197,7 @@ def tiles_of(
                 continue
             if len(found) == at_most:
                 return tuple(found)
-            elements = np.asarray(access.elements(which))
+            elements = _in_array(access, which)
             whole = int(np.prod([end - first for first, end in box]))
             found.append(
                 BlockTile(
@@ -273,6 +274,17 @@ def compare_blocks(launch: LaunchTrace, a: Sequence[int], b: Sequence[int]) -> B
     return BlockComparison(a, b, tuple(arrays), lines)
 
 
+def _in_array(access: Access, which: int) -> np.ndarray:
+    """The elements that one recorded block touches, without places outside the array (int64, flat)."""
+    elements = np.asarray(access.elements(which)).reshape(-1)
+    wide, rest = divmod(access.unit_bytes, access.array.item_bytes)
+    if wide > 1 and not rest:  # each lane holds several
+        elements = (elements[:, None] + np.arange(wide)).reshape(-1)
+    if nested_axes(access.array) is None:
+        return elements[(elements >= 0) & (elements < access.array.span_elems)]
+    return elements[access.array.index_of(elements)[1]]
+
+
 _NONE = np.zeros(0, np.int64)
 
 
@@ -289,7 +301,7 @@ def _all_of(
         lines[where] = lines.get(where, 0) + 1
         for access in record.accesses:
             if access.takes_part(which):
-                touched = distinct(np.asarray(access.elements(which)))
+                touched = distinct(_in_array(access, which))
                 elements.setdefault((access.array.name, record.kind), []).append(touched)
     return elements, lines
 

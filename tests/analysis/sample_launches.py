@@ -48,3 +48,9 @@ def window_sums(x, y, TILE: ct.Constant[int], WIDTH: ct.Constant[int]):
 @ct.kernel
 def all_store_one(x, TILE: ct.Constant[int]):
     ct.store(x, (ct.bid(0) // 2,), ct.full((TILE,), 1, ct.float32))
+
+
+@ct.kernel
+def overrun(x):
+    at = ct.bid(0) * 4 + ct.arange(4, dtype=ct.int32)
+    ct.scatter(x, at + 1, ct.gather(x, at), check_bounds=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ from hypothesis import strategies as st
 ct = pytest.importorskip("cuda.tile")
 pytestmark = pytest.mark.cutile
 
-from sample_launches import all_store_one, count, matmul, permute, row_sums, window_sums  # noqa: E402
+from sample_launches import all_store_one, count, matmul, overrun, permute, row_sums, window_sums  # noqa: E402
 
 from cutile_sim.analysis import compare_blocks, coverage, tiles_of, touches, who  # noqa: E402
-from cutile_sim.traces import trace  # noqa: E402
+from cutile_sim.errors import OutOfBoundsError  # noqa: E402
+from cutile_sim.traces import load_trace, trace  # noqa: E402
 
 sizes = st.integers(1, 40)
 tiles = st.sampled_from([1, 2, 8, 16])
@@ -124,6 +126,16 @@ def test_an_element_stored_by_several_blocks() -> None:
     assert coverage(launch, "x").unwritten.tolist() == [0] * 12 + [1] * 4
     assert coverage(launch, "x", blocks=((0,), (2,))).several.tolist() == [0] * 16
     assert touches(launch, "x").stores.tolist() == [2] * 8 + [1] * 4 + [0] * 4
+
+
+def test_lanes_outside_the_array_are_no_elements(tmp_path: Path) -> None:
+    with pytest.raises(OutOfBoundsError):
+        trace(overrun, 4, np.zeros(16, np.float32), to=tmp_path / "x.ctrace")
+    with load_trace(tmp_path / "x.ctrace") as found:
+        (launch,) = found.launches
+        _, store = tiles_of(launch, (3,))
+        assert (store.kind, store.box, store.elements, store.is_box) == ("store", ((13, 16),), 3, True)
+        assert coverage(launch, "x").unwritten.tolist() == [1] + [0] * 15
 
 
 def test_the_time_that_is_asked_for() -> None:

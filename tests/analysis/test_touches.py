@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic_traces import Group, Row, Window, launch_of, touched
 
-from cutile_sim.analysis import coverage, tile_map, touches, who
+from cutile_sim.analysis import compare_blocks, coverage, tile_map, touches, who
+from cutile_sim.analysis.spaces import nested_axes
 from cutile_sim.errors import UsageError
 from cutile_sim.traces import LaunchTrace
 
@@ -233,6 +234,25 @@ def test_who_touched_an_element(case: Any, data: Any) -> None:
     first = who(made, "a", index, at_most=1)
     assert len(first.touches) == min(len(want), 1)
     assert first.is_cut == (sum(len(w[2]) for w in want) > 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(launch(), st.data())
+def test_elements_of_single_blocks(case: Any, data: Any) -> None:
+    (shape, strides), rows, item, made = case
+    places = set(over_elements(shape, strides, lambda place: place).reshape(-1).tolist())
+    span = range(max(places) + 1) if nested_axes(made.arrays[0]) is None else places
+    of_blocks = enumerated(rows, item)
+    seen = sorted({block for found in of_blocks.values() for block, _ in found})
+    a, b = (data.draw(st.sampled_from(seen)) if seen else (0, 0, 0) for _ in range(2))
+    want = {}
+    for kind, found in of_blocks.items():
+        one, other = ({p for block, p in found if block == which and p in span} for which in (a, b))
+        if any(block in (a, b) for block, _ in found) and (one or other):
+            want[kind] = len(one - other), len(other - one), len(one & other)
+    got = {c.kind: (c.only_a, c.only_b, c.both) for c in compare_blocks(made, a, b).arrays}
+    # An access that is wholly outside the array is an access, of no element.
+    assert {kind: n for kind, n in got.items() if any(n)} == want
 
 
 def test_an_element_that_nothing_touches() -> None:
