@@ -35,6 +35,7 @@ _CHOICES = frozenset(("if", "select"))
 _LOGIC = frozenset(("if", "andi", "ori", "select"))
 _ADAPTERS = frozenset(("reshape", "broadcast", "assume", "itof", "ftoi", "ftof", "exti", "trunci"))
 """Operations that bring an operand into the form that another operation wants."""
+UNROLLED = Missing("its loop is unrolled, and its value in this turn cannot be told")
 _SEVERAL = Missing("the operations at its place do not say which of them makes it")
 
 Expression = ast.expr | ast.AugAssign
@@ -49,11 +50,17 @@ class Makers:
         self._passed: dict[Value, Value] = dict(_passed_on(positions))
 
     def result(
-        self, frame: Frame, node: Expression, operands: tuple[Binding, ...] = (), is_method: bool = False
+        self,
+        frame: Frame,
+        node: Expression,
+        times: int | None,
+        operands: tuple[Binding, ...] = (),
+        is_method: bool = False,
     ) -> Binding:
         """What an expression's own operation results in.
 
         Args:
+            times: How often the compiler wrote the expression out, in loops that it unrolled; None where not known.
             operands: What is known of its operands.
             is_method: Whether it calls a method of a tile or an array, rather than a function of a module.
         """
@@ -66,25 +73,47 @@ class Makers:
         if not any(self.positions.places[op].via == via for op in found) and not is_method:
             via = None
         found = [op for op in found if self.positions.places[op].via == via]
+        if times == 1:
+            return self._one(found, node, via, operands)
+        turns = self._turns(found, times)
+        if turns is None:
+            return UNROLLED
+        each = [self._one(turn, node, via, operands) for turn in turns]
+        return Held(tuple(v for r in each if isinstance(r, Held) for v in r.values)) if _all_held(each) else UNROLLED
+
+    def selected(self, frame: Frame, node: Expression, times: int | None, number: int) -> Binding:
+        """The result of that number, of an expression whose operation results in one number an axis."""
+        found = [op for op in self.positions.at.get((frame, start_of(node)), ()) if op.name in AXIS_OPERATIONS]
+        if not found:
+            return NO_OPERATION
+        if len(found) != times or not 0 <= number < len(found[0].results):
+            return _SEVERAL if times == 1 else UNROLLED
+        return Held(tuple(op.results[number] for op in found))
+
+    def _turns(self, found: list[Op], times: int | None) -> list[list[Op]] | None:
+        """The operations of each turn of unrolled loops; None unless all turns have the same, and in order.
+
+        Constants are left out: they are moved ahead of all turns.
+        """
+        found = [op for op in found if op.name != "constant"]
+        if times is None or not found or len(found) % times or any(self.positions.places[op].is_moved for op in found):
+            return None
+        size = len(found) // times
+        turns = [found[at : at + size] for at in range(0, len(found), size)]
+        names = [[op.name for op in turn] for turn in turns]
+        return turns if all(n == names[0] for n in names) else None
+
+    def _one(self, found: list[Op], node: Expression, via: str | None, operands: tuple[Binding, ...]) -> Binding:
+        """What an expression results in, of the operations at its place."""
         kinds = _kinds(node)
         mine = found if kinds is None else [op for op in found if op.name in kinds]
         if not mine:
             return NO_OPERATION
         rivals = _rivals(node, kinds, via)
-        if rivals is None:
-            return _SEVERAL if kinds is None or mine[-1] is not found[-1] else self._checked(mine[-1:], node, operands)
-        if kinds is not None and rivals == 1:
-            return self._checked(mine, node, operands)
-        if kinds is not None:
-            return self._checked(mine[-1:], node, operands) if len(mine) == rivals else _SEVERAL
-        return self._results(mine[-1:]) if rivals == 1 and self._all_lead_to(mine) else _SEVERAL
-
-    def selected(self, frame: Frame, node: Expression, number: int) -> Binding:
-        """The result of that number, of an expression whose operation results in one number an axis."""
-        found = [op for op in self.positions.at.get((frame, start_of(node)), ()) if op.name in AXIS_OPERATIONS]
-        if len(found) != 1 or not 0 <= number < len(found[0].results):
-            return NO_OPERATION if not found else _SEVERAL
-        return Held((found[0].results[number],))
+        if kinds is None:
+            return self._result(mine[-1]) if rivals == 1 and self._all_lead_to(mine) else _SEVERAL
+        fits = mine[-1] is found[-1] if rivals is None else len(mine) == rivals
+        return self._checked(mine[-1], operands) if fits else _SEVERAL
 
     def bare(self, value: Value) -> Value:
         """A value without the promises (`assume`) that were put on it, and without loops around it that never turn."""
@@ -97,29 +126,23 @@ class Makers:
             else:
                 return value
 
-    def _checked(self, ops: list[Op], node: Expression, operands: tuple[Binding, ...]) -> Binding:
-        """The results of operations, if all that is known of the operands fits."""
-        for op in ops:
-            taken = {self._plain(v) for v in op.inputs}
-            for operand in operands:
-                if (
-                    isinstance(operand, Held)
-                    and len(operand.values) == 1
-                    and self._plain(operand.values[0]) not in taken
-                ):
-                    return NO_OPERATION
-        return self._results(ops)
+    def _checked(self, op: Op, operands: tuple[Binding, ...]) -> Binding:
+        """The result of an operation, if all that is known of the operands fits."""
+        taken = {self._plain(v) for v in op.inputs}
+        for operand in operands:
+            known = operand.values if isinstance(operand, Held) else ()
+            if len(known) == 1 and self._plain(known[0]) not in taken:
+                return NO_OPERATION
+        return self._result(op)
 
     def _plain(self, value: Value) -> Value:
         while (maker := self.of_value.get(value)) is not None and maker.name in _ADAPTERS:
             value = maker.inputs[0]
         return value
 
-    def _results(self, ops: list[Op]) -> Binding:
-        each = [_data(op) for op in ops]
-        if all(len(values) == 1 for values in each):
-            return Held(tuple(values[0] for values in each))
-        return Items(tuple(Held((v,)) for v in each[0])) if len(each) == 1 else _SEVERAL
+    def _result(self, op: Op) -> Binding:
+        values = _data(op)
+        return Held((values[0],)) if len(values) == 1 else Items(tuple(Held((v,)) for v in values))
 
     def _all_lead_to(self, ops: list[Op]) -> bool:
         """Whether the last operation takes, directly or not, what all the others make."""
@@ -130,6 +153,10 @@ class Makers:
             for outer in [op, *(o for region in op.regions for o in region.ops)]:
                 reached.update(m for v in outer.inputs if (m := self.of_value.get(v)) is not None)
         return True
+
+
+def _all_held(results: list[Binding]) -> bool:
+    return all(isinstance(r, Held) for r in results)
 
 
 def _data(op: Op) -> list[Value]:

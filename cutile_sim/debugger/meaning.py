@@ -44,15 +44,28 @@ _FOLDED: dict[type[ast.AST], Callable[..., Any]] = {
 """Operators on constants, which give the compiler what they give Python."""
 _AXIS_ARGUMENT = {"bid": 0, "num_blocks": 0, "num_tiles": 1}
 """Which argument of a function says the axis."""
+MAX_DEPTH = 20
+"""How many calls are followed one inside the other; cuTile inlines recursion that is far deeper."""
+MAX_TURNS = 10_000
+"""How many turns of an unrolled loop are counted."""
 _AN_ALIAS = Missing("it is another name for a variable of an unrolled loop")
 
 
 class Expressions:
-    """Evaluates the expressions of one frame to bindings, and walks the functions that they call."""
+    """Evaluates the expressions of one frame to bindings, and walks the functions that they call.
+
+    `times` is how often the compiler wrote out what is walked now, in loops that it unrolled; None where not known.
+    """
 
     def __init__(
-        self, frame: Frame, makers: Makers, positions: Positions, run: Callable[[Frame, Names], Binding]
+        self,
+        frame: Frame,
+        makers: Makers,
+        positions: Positions,
+        run: Callable[[Frame, Names, int | None], Binding],
+        times: int | None,
     ) -> None:
+        self.times = times
         self.frame = frame
         self.makers = makers
         self.positions = positions
@@ -84,7 +97,7 @@ class Expressions:
         ):
             return _folded(node, [p.value for p in parts if isinstance(p, Known)])
         if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp)):
-            return self.makers.result(self.frame, node, self._named_operands(node, names))
+            return self.makers.result(self.frame, node, self.times, self._named_operands(node, names))
         return Missing("such an expression is not followed")
 
     def updated(self, node: ast.AugAssign, names: Names) -> Binding:
@@ -94,7 +107,7 @@ class Expressions:
         if isinstance(old, Known) and isinstance(value, Known) and type(node.op) in _FOLDED:
             return _apply(type(node.op), old.value, value.value)
         operands = [old, value] if isinstance(node.value, ast.Name) else [old]
-        return self.makers.result(self.frame, node, tuple(settled(o) for o in operands))
+        return self.makers.result(self.frame, node, self.times, tuple(settled(o) for o in operands))
 
     def _name(self, node: ast.Name, names: Names) -> Binding:
         binding = names.get(node.id)
@@ -123,7 +136,7 @@ class Expressions:
         if isinstance(owner, ArrayArgument) and node.attr == "shape":
             return Items(tuple(Known(n) for n in owner.shape))
         if isinstance(owner, Held) and node.attr == "T":
-            return self.makers.result(self.frame, node)
+            return self.makers.result(self.frame, node, self.times)
         return NO_OPERATION
 
     def _subscript(self, node: ast.Subscript, parts: list[Binding]) -> Binding:
@@ -132,7 +145,7 @@ class Expressions:
             if isinstance(at, Known) and isinstance(at.value, int) and -len(whole.items) <= at.value < len(whole.items):
                 return whole.items[at.value]
             return Missing("which item of the tuple it is is not known")
-        return self.makers.result(self.frame, node)
+        return self.makers.result(self.frame, node, self.times)
 
     # Calls
 
@@ -145,15 +158,19 @@ class Expressions:
         if callees:
             return self._called(node, callees, positional, by_name)
         function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if function == "static_iter" and len(positional) == 1:
+            return positional[0]
+        if function == "range" and function not in names:
+            return _range(positional)
         if function in _AXIS_ARGUMENT and any(
             op.name in AXIS_OPERATIONS for op in self.positions.at.get((self.frame, start_of(node)), ())
         ):
             number = _AXIS_ARGUMENT[function]
             axis = by_name.get("axis", positional[number] if len(positional) > number else NOT_ASSIGNED)
             if isinstance(axis, Known) and isinstance(axis.value, int):
-                return self.makers.selected(self.frame, node, axis.value)
+                return self.makers.selected(self.frame, node, self.times, axis.value)
             return Missing("its axis is not known")
-        return self.makers.result(self.frame, node, is_method=_is_method(node, names))
+        return self.makers.result(self.frame, node, self.times, is_method=_is_method(node, names))
 
     def _called(
         self, node: ast.Call, callees: list[Frame], positional: list[Binding], by_name: dict[str | None, Binding]
@@ -161,17 +178,16 @@ class Expressions:
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
         if len(callees) > 1:
             callees = [f for f in callees if f.function == called]
-        if len(callees) != 1 or callees[0].source is None:
+        if len(callees) != 1 or callees[0].source is None or callees[0].depth > MAX_DEPTH:
             return Missing("what the call returns cannot be told")
         arguments = callees[0].source.node.args
         names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
         given: Names = {}
         if not any(isinstance(a, ast.Starred) for a in node.args) and None not in by_name:
             given = dict(zip(names, positional, strict=False)) | {k: v for k, v in by_name.items() if k is not None}
-        every = [*names, *(a.arg for a in arguments.kwonlyargs)]
-        for extra in (arguments.vararg, arguments.kwarg):
-            every += [extra.arg] if extra is not None else []
-        return self.run(callees[0], {n: given.get(n, Missing("how it was passed is not followed")) for n in every})
+        every = callees[0].source.parameters
+        passed = {n: given.get(n, Missing("how it was passed is not followed")) for n in every}
+        return self.run(callees[0], passed, self.times)
 
 
 def _is_method(node: ast.Call, names: Names) -> bool:
@@ -182,6 +198,15 @@ def _is_method(node: ast.Call, names: Names) -> bool:
     while isinstance(owner, ast.Attribute):
         owner = owner.value
     return not isinstance(owner, ast.Name) or owner.id in names
+
+
+def _range(limits: list[Binding]) -> Binding:
+    """The numbers of a range that the compiler knows."""
+    known = [b.value for b in map(settled, limits) if isinstance(b, Known) and type(b.value) is int]
+    if len(known) != len(limits) or not 1 <= len(known) <= 3 or (len(known) == 3 and not known[2]):
+        return NO_OPERATION
+    numbers = range(*known)
+    return Items(tuple(map(Known, numbers))) if len(numbers) <= MAX_TURNS else NO_OPERATION
 
 
 def _folded(node: ast.expr, values: list[Any]) -> Binding:

@@ -23,7 +23,7 @@ from cutile_sim.debugger.bindings import (
     settled,
 )
 from cutile_sim.debugger.carried import Row, solve
-from cutile_sim.debugger.makers import Makers, endings
+from cutile_sim.debugger.makers import UNROLLED, Makers, endings
 from cutile_sim.debugger.meaning import Expressions
 from cutile_sim.debugger.positions import Frame, Positions
 from cutile_sim.debugger.pysource import names_assigned
@@ -31,7 +31,7 @@ from cutile_sim.tileir.core import Op, Value
 
 _NOT_CARRIED = Missing("it is not assigned yet in this turn of the loop")
 _AFTER_LOOP = Missing("it is not kept after its loop: nothing reads it there")
-_UNROLLED = Missing("its loop is unrolled: it has no value of its own in each turn")
+_UNFOLLOWED = Missing("how the function was called is not followed")
 
 
 @dataclass
@@ -58,9 +58,11 @@ class Naming:
         self.in_turn: dict[tuple[Frame, ast.AST], Names] = {}
         self._results: dict[Frame, Binding] = {}
         if positions.kernel is not None and positions.kernel.source is not None:
-            node = positions.kernel.source.node
-            names = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+            names = positions.kernel.source.parameters
             self.run(positions.kernel, {n: arguments.get(n, Missing("the launch does not say")) for n in names})
+        for frame in positions.frames.values():  # callers come before those they call
+            if frame.source is not None and frame not in self._results:
+                self.run(frame, dict.fromkeys(frame.source.parameters, _UNFOLLOWED), None)
 
     def at(self, frame: Frame, node: ast.AST | None, in_turn: bool) -> Names:
         """The variables ahead of a statement, or, at a loop, when it begins a turn. Empty where nothing is known."""
@@ -69,13 +71,13 @@ class Naming:
         known = self.in_turn.get((frame, node)) if in_turn else None
         return known if known is not None else self.before.get((frame, node), {})
 
-    def run(self, frame: Frame, arguments: Names) -> Binding:
-        """Walk a function; what it returns."""
+    def run(self, frame: Frame, arguments: Names, times: int | None = 1) -> Binding:
+        """Walk a function, whose call was written out so many times; what it returns."""
         if frame in self._results:
             return self._results[frame]
         self._results[frame] = Missing("the function calls itself")
         assert frame.source is not None
-        _Walk(self, frame).function(arguments)
+        _Walk(self, frame, times).function(arguments)
         return self._results[frame]
 
     def finish(self, frame: Frame, returned: list[Binding]) -> None:
@@ -107,12 +109,12 @@ class Naming:
 class _Walk:
     """Walks one function of one call chain."""
 
-    def __init__(self, naming: Naming, frame: Frame) -> None:
+    def __init__(self, naming: Naming, frame: Frame, times: int | None) -> None:
         self.naming = naming
         self.frame = frame
         self.makers = naming.makers
         self.positions = naming.positions
-        self.expressions = Expressions(frame, naming.makers, naming.positions, naming.run)
+        self.expressions = Expressions(frame, naming.makers, naming.positions, naming.run, times)
 
     def function(self, arguments: Names) -> None:
         assert self.frame.source is not None
@@ -121,7 +123,7 @@ class _Walk:
         names = dict(arguments)
         if isinstance(node, ast.Lambda):
             self.naming.before[self.frame, node.body] = names
-            exits.returns.append(self.expressions.of(node.body, names))
+            exits.returns.append(self._value(node.body, names))
         else:
             self._body(node.body, names, exits)
         self.naming.finish(self.frame, exits.returns)
@@ -137,7 +139,7 @@ class _Walk:
         return at
 
     def _statement(self, node: ast.stmt, names: Names, exits: Exits) -> Names | None:
-        value = self.expressions.of
+        value = self._value
         if isinstance(node, ast.Assign):
             made = value(node.value, names)
             for target in node.targets:
@@ -145,7 +147,7 @@ class _Walk:
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             self._bind(node.target, value(node.value, names), names)
         elif isinstance(node, ast.AugAssign):
-            self._bind(node.target, self.expressions.updated(node, names), names)
+            self._bind(node.target, value(node, names), names)
         elif isinstance(node, ast.Return):
             exits.returns.append(Known(None) if node.value is None else value(node.value, names))
             return None
@@ -164,6 +166,14 @@ class _Walk:
             names[node.name] = Missing("it is a function")
         return names
 
+    def _value(self, node: ast.expr | ast.AugAssign, names: Names) -> Binding:
+        try:
+            if isinstance(node, ast.AugAssign):
+                return self.expressions.updated(node, names)
+            return self.expressions.of(node, names)
+        except RecursionError:
+            return Missing("its expression is nested too deeply")
+
     def _bind(self, target: ast.expr, made: Binding, names: Names) -> None:
         if isinstance(target, ast.Name):
             names[target.id] = made
@@ -180,7 +190,7 @@ class _Walk:
     # Branches
 
     def _if(self, node: ast.If, names: Names, exits: Exits) -> Names | None:
-        test = self.expressions.of(node.test, names)
+        test = self._value(node.test, names)
         made = self.positions.control(self.frame, node, ("if",))
         taken = None if made else self._taken(node, test)
         if taken is not None:
@@ -199,6 +209,8 @@ class _Walk:
         """The branch that the compiler took of a condition known to it; None where that cannot be told."""
         if isinstance(test, Known):
             return node.body if test.value else node.orelse
+        if self.expressions.times != 1:
+            return None  # may differ from turn to turn
         has_then, has_else = (self._has_code(body) for body in (node.body, node.orelse))
         if has_then != has_else:
             return node.body if has_then else node.orelse
@@ -231,8 +243,7 @@ class _Walk:
     # Loops
 
     def _loop(self, node: ast.For | ast.While, names: Names, exits: Exits) -> Names | None:
-        if isinstance(node, ast.For):
-            self.expressions.of(node.iter, names)
+        items = self._value(node.iter, names) if isinstance(node, ast.For) else None
         made = self.positions.control(self.frame, node, ("for",) if isinstance(node, ast.For) else ("loop",))
         assigned = names_assigned([node] if isinstance(node, ast.For) else node.body)
         is_unrolled = not made and isinstance(node, ast.For)
@@ -241,13 +252,18 @@ class _Walk:
         inner = Exits(returns=exits.returns)
         self.naming.in_turn[self.frame, node] = dict(turn)
         if isinstance(node, ast.While):
-            self.expressions.of(node.test, turn)
+            self._value(node.test, turn)
             if not (isinstance(node.test, ast.Constant) and node.test.value):
                 inner.breaks.append(dict(turn))
         else:
             counter = made[0].regions[0].arguments[0] if len(made) == 1 else None
-            self._bind(node.target, Held((counter,)) if counter is not None else _UNROLLED, turn)
+            self._bind(node.target, Held((counter,)) if counter is not None else UNROLLED, turn)
+        times = self.expressions.times
+        if not made:
+            turns = None if items is None else _length(items)
+            self.expressions.times = None if turns is None or times is None else turns * times
         end = self._body(node.body, turn, inner)
+        self.expressions.times = times
         ends = [*inner.continues, *([end] if end is not None else [])]
         if len(made) != 1:
             after = self._unrolled(carried, names, ends, inner.breaks)
@@ -303,6 +319,12 @@ class _Walk:
             if variable.is_unrolled and len(held) == len(options) and len(options) == 2:
                 variable.solved = Held(tuple(dict.fromkeys(v for o in held for v in o.values)))
             else:
-                variable.solved = _UNROLLED
-            after[name] = options[-1] if len(options) == 2 else _UNROLLED
+                variable.solved = UNROLLED
+            after[name] = options[-1] if len(options) == 2 else UNROLLED
         return after
+
+
+def _length(items: Binding) -> int | None:
+    """How many turns an unrolled loop over this has."""
+    items = settled(items)
+    return len(items.items) if isinstance(items, Items) else None

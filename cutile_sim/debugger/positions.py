@@ -24,6 +24,7 @@ class Frame:
         call: The place in `parent` that it was called from; None for the kernel.
         source: Its statements; None where the source cannot be read.
         head: The line of its `def`, where that is known without the source; else 0.
+        depth: How many calls it is away from the kernel.
     """
 
     file: str
@@ -32,6 +33,7 @@ class Frame:
     call: Call | None
     source: FunctionSource | None
     head: int = 0
+    depth: int = 0
     lines: dict[int, Statement] = field(default_factory=dict)
 
     def statement(self, line: int, column: int) -> Statement | None:
@@ -85,6 +87,8 @@ class Positions:
     def __init__(self, function: Function) -> None:
         self.function = function
         self.frames: dict[tuple[object, ...], Frame] = {}
+        self._repeated: dict[Frame, bool] = {}
+        self._callees: dict[tuple[Frame, Point], list[Frame]] = {}
         self.order: dict[Op, int] = {}
         self.places: dict[Op, Place] = {}
         self.regions: dict[Op, tuple[Op, ...]] = {}
@@ -116,7 +120,7 @@ class Positions:
 
     def callees(self, frame: Frame, point: Point) -> list[Frame]:
         """The functions that were inlined at a place."""
-        return [f for f in self.frames.values() if f.parent is frame and f.call is not None and f.call[1:3] == point]
+        return self._callees.get((frame, point), [])
 
     def in_reduction(self, op: Op) -> bool:
         """Whether an operation is part of what a reduction or scan does to a pair."""
@@ -156,6 +160,9 @@ class Positions:
             own = self.function.location
             head = own.line if own is not None and parent is None and own.file == at.file else 0
             known = self.frames[key] = Frame(at.file, at.function, parent, call, source, head)
+            if parent is not None and call is not None:
+                known.depth = parent.depth + 1
+                self._callees.setdefault((parent, call[1:3]), []).append(known)
         return known
 
     # Moved code
@@ -191,12 +198,20 @@ class Positions:
 
     def _is_repeated(self, frame: Frame) -> bool:
         """Whether a function is called in a loop that was unrolled."""
-        while frame.parent is not None and frame.call is not None:
-            statement = frame.parent.statement(frame.call[1], frame.call[2])
-            if statement is None or any(not self.control(frame.parent, n, LOOPS) for n in statement.loops):
-                return True
-            frame = frame.parent
-        return False
+        above = [frame]
+        while above[-1] not in self._repeated and above[-1].parent is not None:
+            above.append(above[-1].parent)
+        for each in reversed(above):
+            if each not in self._repeated:
+                self._repeated[each] = self._is_called_repeatedly(each)
+        return self._repeated[frame]
+
+    def _is_called_repeatedly(self, frame: Frame) -> bool:
+        if frame.parent is None or frame.call is None:
+            return False
+        statement = frame.parent.statement(frame.call[1], frame.call[2])
+        unrolled = statement is None or any(not self.control(frame.parent, n, LOOPS) for n in statement.loops)
+        return unrolled or self._repeated[frame.parent]
 
     def _left_its_loop(self, op: Op, place: Place) -> bool:
         """Whether an operation of a `while`'s condition stands outside of the loop."""

@@ -41,6 +41,13 @@ class FunctionSource:
         self.by_node: dict[ast.AST, Statement] = {s.node: s for s in self.statements if s.node is not None}
 
     @property
+    def parameters(self) -> list[str]:
+        """The names of all its parameters."""
+        given = self.node.args
+        extra = [a.arg for a in (given.vararg, given.kwarg) if a is not None]
+        return [*(a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)), *extra]
+
+    @property
     def name(self) -> str:
         return self.node.name if isinstance(self.node, ast.FunctionDef) else "<lambda>"
 

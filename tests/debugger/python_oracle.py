@@ -6,6 +6,7 @@ shows, at the same lines, in the same order.
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,8 +15,18 @@ from typing import Any
 
 import numpy as np
 
-Noted = tuple[str, tuple[int, ...], dict[str, Any]]
-"""Function, lines of its callers and its own line, and the variables ahead of that."""
+Noted = tuple[str, tuple[int, ...], list[dict[str, Any]]]
+"""Function, lines of its callers and its own line, and the variables of all of them, the kernel first."""
+
+
+class _Unshared(ast.NodeTransformer):
+    """`a += b` as `a = a + b`: tiles never change, arrays of NumPy would change under another name, too."""
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.Assign:
+        assert isinstance(node.target, ast.Name)
+        old = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        value = ast.copy_location(ast.BinOp(old, node.op, node.value), node)
+        return ast.copy_location(ast.Assign([node.target], value), node)
 
 
 class _Constant:
@@ -72,14 +83,17 @@ def lines_of(path: Path, kernel: str, block: Sequence[int], blocks: Sequence[int
     """Run a kernel of a file for one block. Arrays are copied, so that other blocks do not count."""
     source = path.read_text().replace("import cuda.tile as ct", "")
     names: dict[str, Any] = {"ct": tile_functions((*block, 0, 0)[:3], (*blocks, 1, 1)[:3]), "np": np}
-    exec(compile(source, str(path), "exec"), names)
+    tree = _Unshared().visit(ast.parse(source))
+    exec(compile(ast.fix_missing_locations(tree), str(path), "exec"), names)
     noted: list[Noted] = []
 
     def trace(frame: Any, event: str, arg: Any) -> Any:
         if frame.f_code.co_filename != str(path):
             return None
         if event == "line":
-            noted.append((frame.f_code.co_name, _chain(frame), _copied(frame.f_locals)))
+            frames = _chain(frame)
+            lines = tuple(f.f_lineno for f in frames)
+            noted.append((frame.f_code.co_name, lines, [_copied(f.f_locals) for f in frames]))
         return trace
 
     copies = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
@@ -93,13 +107,13 @@ def lines_of(path: Path, kernel: str, block: Sequence[int], blocks: Sequence[int
     return noted
 
 
-def _chain(frame: Any) -> tuple[int, ...]:
-    lines: list[int] = []
+def _chain(frame: Any) -> list[Any]:
+    found: list[Any] = []
     file = frame.f_code.co_filename
     while frame is not None and frame.f_code.co_filename == file:
-        lines.append(frame.f_lineno)
+        found.insert(0, frame)
         frame = frame.f_back
-    return tuple(reversed(lines))
+    return found[1:] if found[0].f_code.co_name == "<module>" else found
 
 
 def _copied(variables: dict[str, Any]) -> dict[str, Any]:
