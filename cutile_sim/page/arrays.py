@@ -11,6 +11,7 @@ import numpy as np
 from cutile_sim.analysis import coverage, touches, who
 from cutile_sim.errors import UsageError
 from cutile_sim.page.contents import contents
+from cutile_sim.page.launches import file_paths
 from cutile_sim.page.packing import pack, words_of
 from cutile_sim.page.planes import Bins, Plane, Region
 from cutile_sim.page.questions import Question
@@ -48,10 +49,10 @@ def plane(question: Question) -> dict[str, Any]:
 
 def _line(question: Question) -> tuple[str, int] | str:
     file, _, line = question.text("line").rpartition(":")
-    files = question.launch.facts["files"]
+    files = file_paths(question.launch)
     if not file.isdigit() or not line.isdigit() or int(file) >= len(files):
         raise UsageError(f"line must be the number of a file and of a line, not {question.text('line')!r}")
-    return f"{files[int(file)]['path']}:{line}"
+    return f"{files[int(file)]}:{line}"
 
 
 def times(question: Question) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from cutile_sim.analysis import DataFlow, Edge, Node
-from cutile_sim.page.launches import touched
+from cutile_sim.page.launches import file_paths, touched
 from cutile_sim.traces.reader import LaunchTrace
 
 CHARACTER_PX = 6.7
@@ -36,7 +36,7 @@ def layout(flow: DataFlow, launch: LaunchTrace, *, everything: bool = False) -> 
 
 class _Layout:
     def __init__(self, flow: DataFlow, nodes: Sequence[Node], launch: LaunchTrace) -> None:
-        self._paths = [str(file["path"]) for file in launch.facts["files"]]
+        self._paths = file_paths(launch)
         self._arrays = _arrays_of(launch)
         self._nodes = {n.op: n for n in nodes}
         self._inside: dict[tuple[int, int], list[Node]] = {}

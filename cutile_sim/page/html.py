@@ -16,6 +16,7 @@ from cutile_sim.page.arrays import ACCESS_KINDS
 from cutile_sim.page.assets import whole_page
 from cutile_sim.page.blocks import MOST_BLOCKS
 from cutile_sim.page.contents import has_values
+from cutile_sim.page.launches import file_paths
 from cutile_sim.page.planes import natural_wrap
 from cutile_sim.traces.model import ArrayInfo
 from cutile_sim.traces.reader import LaunchTrace, Trace, load_trace
@@ -130,7 +131,7 @@ def _blocks(launch: LaunchTrace) -> Iterator[str]:
 
 
 def _lines(launch: LaunchTrace) -> Iterator[str]:
-    paths = [str(file["path"]) for file in launch.facts["files"]]
+    paths = file_paths(launch)
     for line in lines(launch):
         if line.file and any(launch.ops[n].kind in ACCESS_KINDS for n in line.ops):
             yield f"{paths.index(line.file)}:{line.line}"

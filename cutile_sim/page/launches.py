@@ -46,8 +46,7 @@ def launch(question: Question) -> dict[str, Any]:
 
 
 def _launch(found: LaunchTrace) -> dict[str, Any]:
-    files: list[dict[str, Any]] = found.facts["files"]
-    paths = [str(file["path"]) for file in files]
+    paths = file_paths(found)
     names = dict(zip(paths, _short_names(paths), strict=True))
     pairs = touched(found)
     arrays_of: dict[int, list[int]] = {}
@@ -111,10 +110,31 @@ def _launch(found: LaunchTrace) -> dict[str, Any]:
         "recorded": _recorded(found),
         "has_tiles": bool(found.facts["options"].get("values")),
         "sanitized": bool(found.facts.get("sanitized", found.findings)),
-        "findings": found.findings,
-        "error": found.error,
+        "findings": [_finding(entry) for entry in found.findings],
+        "error": None if found.error is None else _finding(found.error),
         "printed": found.printed[:PRINTED_CHARACTERS],
         "printed_cut": len(found.printed) > PRINTED_CHARACTERS,
+    }
+
+
+def file_paths(found: LaunchTrace) -> list[str]:
+    """Paths of the source files, by number."""
+    with found.trace.damage():
+        return [str(file["path"]) for file in found.facts["files"]]
+
+
+def _finding(entry: dict[str, Any]) -> dict[str, Any]:
+    """What the page shows of a finding, or of the error that stopped the launch."""
+    numbers = {name: entry.get(name) for name in ("block", "index")}
+    return {
+        "id": str(entry.get("id", entry.get("type"))),
+        "severity": str(entry.get("severity", "error")),
+        "message": str(entry["message"]),
+        "file": None if entry.get("file") is None else str(entry["file"]),
+        "line": None if entry.get("line") is None else int(entry["line"]),
+        "array": None if entry.get("array") is None else str(entry["array"]),
+        "count": int(entry.get("count", 1)),
+        **{name: None if found is None else [int(i) for i in found] for name, found in numbers.items()},
     }
 
 

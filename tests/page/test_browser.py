@@ -316,6 +316,20 @@ def test_several_launches_and_one_that_stopped(open_page: Open, tmp_path: Any) -
     assert page.locator("tr.counts", has_text="ct.scatter").locator(".mark.error").count() == 1
 
 
+def test_very_many_arrays(open_page: Open) -> None:
+    one = Group((1, 1, 1), [[0], [0], [0]])
+    rows = [Row("load", one, [Window((1, 1, 1, 8), (0, 0, 0, 1), array=n)]) for n in range(26)]
+    launch = launch_of([((8,), (1,))] * 26, rows, (1, 1, 1))
+    for op in launch.facts["ops"]:
+        op["operands"] = {}
+    page = open_page(launch.trace)
+    page.locator("#array .head select").select_option("25")
+    assert "Array z" in page.locator("#array-canvas").get_attribute("aria-label")
+    page.keyboard.press("Escape")
+    move(page, "#array-canvas", 0.5, 0.5)
+    wait_text(page, "#array-readout", r"z\[\d\] +loaded")
+
+
 HOSTILE = [
     "<img src=x onerror=alert(1)>",
     "</script><script>alert(2)</script>",
@@ -377,6 +391,7 @@ def test_a_million_blocks(open_page: Open) -> None:
         op["operands"] = {}
     page = open_page(launch.trace)
     page.set_default_timeout(60_000)
+    assert page.locator("tr.counts", has_text="(source not in the trace)").count() == 3
     move(page, "#blocks-canvas", 0.5, 0.5)
     page.locator("#blocks-readout").filter(has_text=re.compile(r"block 5\d+ +32 B moved")).wait_for(timeout=60_000)
     page.locator("#panel-block").filter(has_text="2 accesses").wait_for(timeout=60_000)

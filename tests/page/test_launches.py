@@ -191,3 +191,16 @@ def test_what_an_update_leaves_is_not_known(ask: Ask) -> None:
     last = len(made.launches[0].record_ops) - 1
     assert unpack(ask(made, "values", launch=0, array=1, wrap=3, when=last)["odd"]).tolist() == [2, 0, 0]
     assert unpack(ask(made, "values", launch=0, array=1, wrap=3, when="after")["mean"]).tolist() == [13, 5, 5]
+
+
+def test_what_a_damaged_trace_claims_is_refused(ask: Ask) -> None:
+    """Numbers that JSON does not have, texts for numbers: an error in words, or left out."""
+    for name, value in (("findings", [{"message": "m", "line": "x"}]), ("files", [{}]), ("seconds", "soon")):
+        made = matmul_trace()
+        made.launches[0].facts[name] = value
+        with pytest.raises(UsageError, match="damaged"):
+            ask(made, "launch", launch=0)
+    made = matmul_trace()
+    made.launches[0].facts["findings"] = [{"message": "m", "details": {"x": float("nan")}, "index": [1.0, 2.0]}]
+    (finding,) = ask(made, "launch", launch=0)["findings"]
+    assert finding["index"] == [1, 2] and "details" not in finding

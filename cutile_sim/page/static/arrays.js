@@ -10,6 +10,7 @@ import { isFile } from "./store.js";
 import { indexAt, on, planeShape, state, update } from "./state.js";
 import { histogram } from "./histogram.js";
 
+const MOST_RADIOS = 10;
 const WORDS = { load: "loaded", store: "stored", atomic: "updated" };
 let grid;
 let ui;
@@ -67,11 +68,14 @@ export function chooseArray(number) {
   });
 }
 
+/** Operations of the chosen line that touch arrays. */
+const lineOps = () => state.launch.ops.filter((op) => op.arrays.length && op.chain.some((at) => at.file === state.line.file && at.line === state.line.line));
+
 /** A line that does not touch the array on show brings one that it does. */
 function followLine() {
-  const { line, launch, array } = state;
+  const { line, array } = state;
   if (!line || !array) return;
-  const ops = launch.ops.filter((op) => op.arrays.length && op.chain.some((at) => at.file === line.file && at.line === line.line));
+  const ops = lineOps();
   if (ops.length && !ops.some((op) => op.arrays.includes(array.number))) chooseArray(ops[0].arrays[0]);
 }
 
@@ -84,7 +88,8 @@ function showArray() {
     ui.type.textContent = "";
     return;
   }
-  keepFocus(ui.names, radios("Array", "array", launch.arrays.map((a) => [a.number, a.name]), array.number, chooseArray));
+  const names = launch.arrays.map((a) => [a.number, a.name]);
+  keepFocus(ui.names, names.length > MOST_RADIOS ? selection(names) : radios("Array", "array", names, array.number, chooseArray));
   ui.type.textContent = `${array.dtype} ${array.shape.map(text).join(" × ")}`;
   const memory = array.is_argument ? "" : ", memory of the kernel's own";
   const shape = array.shape.length ? array.shape.map(text).join(" × ") : "one element";
@@ -128,11 +133,14 @@ function showTimes() {
   grid.redraw();
 }
 
+const selection = (names) => el("select", { "aria-label": "Array", on: { change: (event) => chooseArray(Number(event.target.value)) } },
+  names.map(([value, words]) => el("option", { value, selected: value === state.array.number }, words)));
+
 /** Replace radio buttons; the one that is being used keeps the focus. */
 function keepFocus(place, node) {
   const value = place.contains(document.activeElement) ? document.activeElement.value : null;
   place.replaceChildren(node);
-  if (value !== null) [...place.querySelectorAll("input")].find((input) => input.value === value)?.focus();
+  if (value !== null) [...place.querySelectorAll("input, select")].find((input) => input.value === value)?.focus();
 }
 
 function zoomButtons() {
@@ -197,7 +205,7 @@ function showLegend() {
     }
     if (nodes.length > 1) nodes.push(key("both", "in several ways"));
     if (state.line && layers.line.whole && !Object.keys(layers.line.whole.most).length) {
-      nodes.push(el("strong", {}, `Line ${state.line.line} does not touch ${state.array.name}${state.array.shape.length > 2 ? " in this slice" : ""}.`));
+      nodes.push(el("strong", {}, `Line ${state.line.line} ${lineOps().length ? `does not touch ${state.array.name}${state.array.shape.length > 2 ? " in this slice" : ""}` : "touches no array"}.`));
     }
     nodes.push(key("rest", "not touched"), el("span", { class: "soft" }, "stronger: more often"));
   } else if (mode === "coverage" && layers.coverage.whole) {

@@ -70,8 +70,8 @@ async function showSummary() {
       idle.map((w) => [place(w), w.kind, w.tile.join("×"), w.idle_lanes, percent(w.share)]))
       : el("p", { class: "pad soft" }, "None: every lane of every tile lies in its array."),
     el("h3", { class: "pad" }, "What may use TMA"),
-    table("What may use TMA", ["Line", "Array", "May", "Why not"],
-      found.tma.map((t) => [place(t), t.array, t.may ? "yes" : "no", t.reasons.join("; ")])),
+    table("What may use TMA", ["Line", "Kind", "Array", "May", "Why not"],
+      found.tma.map((t) => [place(t), launch.ops[t.op].kind, t.array, t.may ? "yes" : "no", t.reasons.join("; ")])),
     el("h3", { class: "pad" }, "Estimate for a GPU"), el("div", { class: "tools" }, choose), estimate(found.roofline));
   if (focused) byId("gpu").focus();
 }
@@ -96,7 +96,7 @@ function showFindings() {
   const panel = ui.panels.get("findings");
   const { findings, error } = launch;
   const nodes = [];
-  if (error) nodes.push(finding({ severity: "error", ...error, id: error.type }, "The launch stopped"));
+  if (error) nodes.push(finding(error, "The launch stopped"));
   nodes.push(...findings.map((f) => finding(f, f.id)));
   ui.words("findings", `Findings ${nodes.length ? `(${nodes.length})` : ""}`);
   if (!nodes.length) {
