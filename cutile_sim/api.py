@@ -280,7 +280,8 @@ def debug(
         kernel, grid, args: As for `simulate`.
         block: The block to look at. All blocks run, in the order and in the batches of a plain launch.
         sanitize: As for `simulate`: `Session.run_to_finding` then stops at what is found.
-        options: What else `simulate` takes, but `observer`, `executor`, `workers` and `break_at`.
+        options: What else `simulate` takes, but `observer`, `executor`, `workers`, `break_at` and `time_limit`: the
+            launch waits at each stop.
 
     Returns:
         The session; entering it starts the launch. Leaving it lets the launch run to its end.
@@ -292,8 +293,8 @@ def debug(
     """
     from cutile_sim.debugger import Session
 
-    for name in ("observer", "executor", "workers", "break_at", "break_blocks"):
-        if name in options:
+    for name in ("observer", "executor", "workers", "break_at", "break_blocks", "time_limit"):
+        if options.get(name) is not None:
             raise UsageError(f"a launch that is debugged takes no {name}")
     blocks = check_grid(grid)
     args, _ = _plain_numbers(args)

@@ -21,7 +21,7 @@ from cutile_sim.errors import UsageError
 from cutile_sim.tileir.core import Op, Value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Here:
     """Where a launch has stopped: the block (x, y, z) is about to run this line.
 
@@ -40,6 +40,8 @@ class Here:
         head = f"> {where}, block {self.block}" + (f" ({self.reason})" if self.reason else "")
         text = linecache.getline(self.file, self.line).strip() if self.line else ""
         return f"{head}\n-> {text}" if text else head
+
+    __repr__ = __str__
 
 
 class View:

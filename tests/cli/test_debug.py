@@ -147,6 +147,7 @@ def test_wrong_options(typed: Typed) -> None:
         (("--block", "7"), "block (7, 0, 0) is outside the grid of (4, 1, 1) blocks"),
         (("--block", "a,b"), "'a,b' is no block"),
         (("--grid", "x"), "--grid x"),
+        (("--time-limit", "5"), "a launch that is debugged takes no time_limit"),
         (("--arg", "q=3"), "has no parameter 'q'"),
     ):
         result = typed(options=options)

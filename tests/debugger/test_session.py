@@ -59,6 +59,7 @@ def test_steps_go_into_functions_and_nexts_over_them() -> None:
     call, up, down = line_of("c, d = pair(b)"), line_of("up = a + 1"), line_of("return up, a - 1")
     with straight() as session:
         assert session.here is not None and session.here.line == line_of("i = ct.bid(0)", "def straight")
+        assert repr(session.here) == f"> {FILE}:{session.line} in straight, block (0, 0, 0)\n-> i = ct.bid(0)"
         assert lines(session, "step", 3)[-1] == ("straight", line_of("b += a"))
         assert lines(session, "step", 3) == [("straight", call), ("pair", up), ("pair", down)]
         assert session.step().line == line_of("e = plus(plus(a, d), c)")  # type: ignore[union-attr]
@@ -360,6 +361,8 @@ def test_findings() -> None:
 
 
 def test_options() -> None:
-    for name in ("observer", "executor", "workers", "break_at", "break_blocks"):
+    for name in ("observer", "executor", "workers", "break_at", "break_blocks", "time_limit"):
         with pytest.raises(UsageError, match=f"takes no {name}"):
-            straight(**{name: None})
+            straight(**{name: 1})
+    with pytest.raises(UsageError, match="step_limit must be"), straight(step_limit=-1):
+        pass
