@@ -8,6 +8,7 @@ median of the rounds' ratios shows how much there is.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from statistics import median
@@ -55,12 +56,24 @@ def measure(name: str, problem: Problem, rounds: int) -> Timing:
     )
 
 
-def speedup(problem: Problem, workers: int, rounds: int) -> float:
-    """How many times as fast a launch is on several threads, by the least wall time; they take turns, too."""
-    best = {1: float("inf"), workers: float("inf")}
+@dataclass(frozen=True)
+class Speedup:
+    """How many times as fast a launch is on several threads: as seen, by wall time; and with a free core for each, if
+    none waits for another, by the processor time of all threads, which grows by what sharing costs.
+    """
+
+    wall: float
+    at_best: float
+
+
+def speedup(problem: Problem, workers: int, rounds: int) -> Speedup:
+    """Compare launches on one thread and on several, by the least times; they take turns, too."""
+    wall = {1: math.inf, workers: math.inf}
+    busy = dict(wall)
     for _ in range(rounds + 1):  # the first round compiles
-        for count in best:
-            start = time.perf_counter()
+        for count in wall:
+            start, begun = time.process_time(), time.perf_counter()
             simulate(problem.kernel, problem.grid, *problem.args, workers=count)
-            best[count] = min(best[count], time.perf_counter() - start)
-    return best[1] / best[workers]
+            wall[count] = min(wall[count], time.perf_counter() - begun)
+            busy[count] = min(busy[count], time.process_time() - start)
+    return Speedup(wall[1] / wall[workers], workers * busy[1] / busy[workers])
