@@ -85,10 +85,15 @@ def mmaf_scaled(
     Shapes: lhs_scale (..., M, K / V), rhs_scale (..., K / V, N), for a block of V elements.
     Numerics: in float64, where scaled elements are exact and extreme scales stay finite; rounded once to f32.
     """
-    k = lhs.shape[-1]
-    left = lhs * np.repeat(lhs_scale.astype(np.float64), k // lhs_scale.shape[-1], axis=-1)
-    right = rhs * np.repeat(rhs_scale.astype(np.float64), k // rhs_scale.shape[-2], axis=-2)
+    left = _scaled(lhs, lhs_scale)
+    right = _scaled(rhs.swapaxes(-1, -2), rhs_scale.swapaxes(-1, -2)).swapaxes(-1, -2)
     return add_to(product(left, right), acc).astype(np.float32)
+
+
+def _scaled(tile: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """float64 elements (..., K) times a scale (..., K / V) for each V neighbours."""
+    blocks = tile.reshape(*tile.shape[:-1], scale.shape[-1], -1) * scale.astype(np.float64)[..., None]
+    return blocks.reshape(*blocks.shape[:-2], -1)
 
 
 def _largest_magnitude(signedness: Signedness) -> int:
