@@ -94,13 +94,12 @@ def _sanitizer(sanitize: bool | SanitizeOptions, observer: Observer | None) -> S
 
 
 class _Prepared(NamedTuple):
-    """A kernel ready to run. Bytecode says neither what its flat parameters nor what the Python ones are called."""
+    """A kernel ready to run. Bytecode does not say what its flat parameters are called."""
 
     module: Module
     function: Function
     params: list[LaunchParam]
     flat_names: tuple[str, ...]
-    names: tuple[str, ...] | None
 
 
 def _prepare(kernel: Any, args: Sequence[Any], arch: str | None, bytecode_version: str | None) -> _Prepared:
@@ -109,18 +108,19 @@ def _prepare(kernel: Any, args: Sequence[Any], arch: str | None, bytecode_versio
         from cutile_sim.frontend.bytecode import bind_entry
 
         function = entry_of(kernel)
-        return _Prepared(kernel, function, bind_entry(function, args), (), None)
-    from cutile_sim.frontend.annotations import kernel_parameters
+        return _Prepared(kernel, function, bind_entry(function, args), ())
     from cutile_sim.frontend.export import prepare_launch
 
     compiled, params = prepare_launch(kernel, args, arch=arch, bytecode_version=bytecode_version)
-    return _Prepared(compiled.module, compiled.entry, params, compiled.parameter_names, kernel_parameters(kernel).names)
+    return _Prepared(compiled.module, compiled.entry, params, compiled.parameter_names)
 
 
-def _subject(ready: _Prepared, args: Sequence[Any], grid: tuple[int, int, int]) -> Subject:
+def _subject(kernel: Any, ready: _Prepared, args: Sequence[Any], grid: tuple[int, int, int]) -> Subject:
     from cutile_sim.debugger import make_subject
+    from cutile_sim.frontend.annotations import kernel_parameters
 
-    return make_subject(ready.function, ready.params, grid, ready.names, args, ready.flat_names)
+    names = None if isinstance(kernel, Module) else kernel_parameters(kernel).names
+    return make_subject(ready.function, ready.params, grid, names, args, ready.flat_names)
 
 
 def simulate(
@@ -206,7 +206,7 @@ def simulate(
     if break_at is not None:
         from cutile_sim.debugger import recorders
 
-        recording = recorders(_subject(ready, args, blocks), break_at, break_blocks, stops)
+        recording = recorders(_subject(kernel, ready, args, blocks), break_at, break_blocks, stops)
         observer = Observers(*([] if observer is None else [observer]), *recording)
     stream = sys.stdout if echo is True else echo
     limits = Limits(step_limit, time_limit)
@@ -312,4 +312,4 @@ def debug(
             result.findings = sanitizer.findings
         return result
 
-    return Session(_subject(ready, args, blocks), run, block, sanitizer)
+    return Session(_subject(kernel, ready, args, blocks), run, block, sanitizer)
