@@ -1,6 +1,6 @@
 // The array panel: which array, which axes, what is shown of it, and what is under the pointer.
 
-import { announce, blockName, byId, el, radios, short, table, text } from "./dom.js";
+import { announce, byId, el, radios, short, table, text } from "./dom.js";
 import { forgetColors, valueGradient } from "./colors.js";
 import { GridCanvas } from "./grid.js";
 import { Layer, isExact, planeParams } from "./plane.js";

@@ -34,8 +34,6 @@ export function startBlocks() {
   on(["touching"], () => { touching = state.touching ?? []; grid.redraw(); });
 }
 
-export const blocksGrid = () => grid;
-
 async function showLaunch() {
   const { launch } = state;
   const [x, y, z] = launch.grid;

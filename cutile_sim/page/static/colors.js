@@ -1,7 +1,7 @@
 // Colours for canvases: those of the style sheet, and a scale for values. All can be told apart without seeing red or green.
 
 /** A colour of the style sheet by its name, as "rgb(...)" numbers. */
-export function cssColor(name) {
+function cssColor(name) {
   const probe = document.createElement("canvas").getContext("2d");
   probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   probe.fillRect(0, 0, 1, 1);

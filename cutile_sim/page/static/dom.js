@@ -1,6 +1,6 @@
 // Elements made of text only: nothing from a trace is ever read as HTML.
 
-export const SVG = "http://www.w3.org/2000/svg";
+const SVG = "http://www.w3.org/2000/svg";
 
 /** An element. `attributes` may hold `on: {event: handler}` and `class`; children are nodes or text. */
 export function el(tag, attributes = {}, ...children) {

@@ -1,7 +1,6 @@
 // Bars of how many elements have which value.
 
-import { svg, el, text } from "./dom.js";
-import { table } from "./dom.js";
+import { el, svg, table, text } from "./dom.js";
 
 /** From {edges, counts}: bars, and the same as a table for screen readers. */
 export function histogram({ edges, counts }, name) {

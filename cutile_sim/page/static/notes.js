@@ -2,10 +2,9 @@
 
 import { announce, blockName, byId, bytes, el, percent, short, table, tabs, text } from "./dom.js";
 import { ask } from "./store.js";
-import { on, state, update } from "./state.js";
+import { on, placeOfIndex, state, update } from "./state.js";
 import { chooseArray, arrayGrid } from "./arrays.js";
 import { revealLine } from "./source.js";
-import { placeOfIndex } from "./state.js";
 import { facts } from "./details.js";
 import { drawGraph } from "./graph.js";
 

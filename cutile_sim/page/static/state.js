@@ -100,7 +100,7 @@ export function placeOfIndex(index) {
   return elsewhere ? null : [index[state.rows], index[state.cols]];
 }
 
-export function unravel(number, shape) {
+function unravel(number, shape) {
   const index = new Array(shape.length);
   for (let axis = shape.length - 1; axis >= 0; axis -= 1) {
     index[axis] = number % shape[axis];
