@@ -14,7 +14,7 @@ from cutile_sim.proofs.parameters import idle_strides, parameters
 from cutile_sim.proofs.sizes import Names
 from cutile_sim.replay import replay
 from cutile_sim.tileir.core import Function, Module
-from ir_passes.symbolic import Launch, Proofs, Verdict, prove
+from ir_passes.symbolic import Launch, Proofs, Verdict, forget, prove
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ def prove_launch(
         cuda.tile.TileError: cuTile's own front-end refused the kernel.
     """
     function, module, params, flat_names = _compiled(kernel, args, arch)
+    forget()
     names = Names(multiples or {})
     followed = tuple(parameters(params, flat_names, sizes or {}, names))
     terms = names.grid(grid)

@@ -13,7 +13,7 @@ from ir_passes.symbolic.events import Launch
 from ir_passes.symbolic.prove import prove
 from ir_passes.symbolic.report import Check, Proofs, Verdict, Witness
 from ir_passes.symbolic.terms import Poly, Symbol, quotient
-from ir_passes.symbolic.values import NOTHING, Pointers, Root
+from ir_passes.symbolic.values import NOTHING, Pointers, Root, forget
 
 __all__ = [
     "NOTHING",
@@ -26,6 +26,7 @@ __all__ = [
     "Symbol",
     "Verdict",
     "Witness",
+    "forget",
     "prove",
     "quotient",
 ]

@@ -116,6 +116,11 @@ def negate(condition: Condition) -> Condition:
 _choices: dict[tuple[Condition, Poly, Poly], Choice] = {}
 
 
+def forget_choices() -> None:
+    """As `forget_quotients`, for choices."""
+    _choices.clear()
+
+
 def choice(condition: Condition, then: Poly, otherwise: Poly) -> Poly:
     if isinstance(condition, Truth):
         return then if condition.holds else otherwise

@@ -5,7 +5,7 @@ This decides what is no sum of symbols, such as block ids that are shuffled by d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import inf, prod
 
 import numpy as np
@@ -18,17 +18,43 @@ MAX_CASES = 1 << 20
 _MAX_NUMBER = 1 << 62
 
 
-def is_countable(free: Sequence[Symbol]) -> bool:
+def is_countable(free: Sequence[Symbol], cases: int = MAX_CASES) -> bool:
     """Whether there are few enough values of the symbols, each of them known."""
     if any(s.is_unknown or s.low == -inf or s.high == inf for s in free):
         return False
-    return prod(int(s.high) - int(s.low) + 1 for s in free) <= MAX_CASES
+    return prod(int(s.high) - int(s.low) + 1 for s in free) <= cases
 
 
-def counted_out(condition: Condition) -> tuple[bool, dict[Symbol, int] | None]:
+def is_tangled(condition: Condition) -> bool:
+    """Whether a condition divides, or chooses by, what is divided or chosen already."""
+    return any(_depth(poly, {}) > 1 for poly in _polys(condition))
+
+
+def _polys(condition: Condition) -> Iterator[Poly]:
+    if isinstance(condition, AtLeastZero):
+        yield condition.poly
+    elif isinstance(condition, (All, Any)):
+        for part in condition.parts:
+            yield from _polys(part)
+
+
+def _depth(poly: Poly, known: dict[Atom, int]) -> int:
+    for atom in poly.atoms:
+        if atom not in known:
+            known[atom] = 0
+            inner: tuple[Poly, ...] = ()
+            if isinstance(atom, Quotient):
+                inner = (atom.top, atom.bottom)
+            elif isinstance(atom, Choice):
+                inner = (atom.then, atom.otherwise, *_polys(atom.condition))
+            known[atom] = 1 + max((_depth(p, known) for p in inner), default=0) if inner else 0
+    return max((known[atom] for atom in poly.atoms), default=0)
+
+
+def counted_out(condition: Condition, cases_at_most: int = MAX_CASES) -> tuple[bool, dict[Symbol, int] | None]:
     """Whether all cases could be tried, and numbers for which the condition holds, if there are any."""
     free = with_facts(condition)
-    if not is_countable(free):
+    if not is_countable(free, cases_at_most):
         return False, None
     cases = Cases(free)
     try:

@@ -44,18 +44,19 @@ def _clash(first: Place, second: Place, judge: Judge) -> Clash:
         return Clash("proved")
     same = both(*(equal(a, b) for a, b in zip(twin.here, twin.there, strict=True)))
     given = both(twin.given, twin.given_there)
-    if is_never(same, given):
-        return Clash("proved")
-    found = _neighbours(twin, same, given, judge)
+    found: Mapping[Symbol, int] | None = None
     reason = ""
+    mine = tiles_of(first, here, blocks)
+    others = mine if first is second else tiles_of(second, there, blocks)
+    if mine is not None and others is not None:
+        rows = meeting(mine, others)
+        if rows is None:
+            return Clash("proved")
+        found = _counted(twin, mine.numbers(rows[0]), others.numbers(rows[1]), both(same, given), judge)
+    if found is None and is_never(same, given):
+        return Clash("proved")
     if found is None:
-        mine = tiles_of(first, here, blocks)
-        others = mine if first is second else tiles_of(second, there, blocks)
-        if mine is not None and others is not None:
-            rows = meeting(mine, others)
-            if rows is None:
-                return Clash("proved")
-            found = _counted(twin, mine.numbers(rows[0]), others.numbers(rows[1]), both(same, given), judge)
+        found = _neighbours(twin, same, given, judge)
     if found is None:
         differ = either(*(either(less(b, o), less(o, b)) for b, o in ((Poly.of(b), twin.other[b]) for b in blocks)))
         order = [*blocks, *(s for p in twin.other.values() for s in symbols(p))]

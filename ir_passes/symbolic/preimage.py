@@ -221,7 +221,8 @@ def _digits(coordinate: Poly, index: Poly, digits: dict[Atom, Poly]) -> list[Con
                 raise NoPreimageError("its index runs backwards without an end")
             rest = rest - top * factor
         parts.append((factor, symbol, top))
-    parts.sort(key=lambda part: (-abs(part[0]), part[1].number))
+    # Where a block and a lane step alike, the block does the stepping: lanes may be masked off.
+    parts.sort(key=lambda part: (-abs(part[0]), ("block", "turn", "lane").index(part[1].kind), part[1].number))
     for at, (factor, symbol, top) in enumerate(parts):
         reach: float = sum(abs(c) * s.high for c, s, _ in parts[at + 1 :])
         digit = quotient(rest, Poly.of(abs(factor)))

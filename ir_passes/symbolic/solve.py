@@ -14,7 +14,7 @@ from math import inf
 from typing import Literal
 
 from ir_passes.symbolic.conditions import Condition, alternatives, both, negate, symbols, unknowns
-from ir_passes.symbolic.counted import counted_out
+from ir_passes.symbolic.counted import counted_out, is_tangled
 from ir_passes.symbolic.evaluate import holds, replace, value_of
 from ir_passes.symbolic.smt import smt_answer
 from ir_passes.symbolic.terms import Atom, Choice, Monomial, Poly, Quotient, Symbol, UndeterminedError
@@ -22,6 +22,8 @@ from ir_passes.symbolic.terms import Atom, Choice, Monomial, Poly, Quotient, Sym
 MAX_STEPS = 300
 MAX_CASES = 24
 MAX_TRIALS = 3000
+FEW_CASES = 1 << 14
+"""So many are counted out sooner than quotients of quotients are thought about."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,10 @@ class Answer:
 def can_hold(condition: Condition, given: Condition, *, order: Sequence[Symbol] = ()) -> Answer:
     """Whether both conditions can hold at once. `order`: symbols that numbers are tried for first."""
     whole = both(given, condition)
+    if is_tangled(whole):
+        done, numbers = counted_out(whole, FEW_CASES)
+        if done:
+            return Answer("never", by="count") if numbers is None else Answer("found", numbers, by="count")
     if is_never(condition, given):
         return Answer("never", by="facts")
     numbers, missing = _try(whole, order)

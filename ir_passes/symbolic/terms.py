@@ -230,6 +230,11 @@ REMEMBERED = 20000
 _quotients: dict[tuple[Poly, Poly], Quotient] = {}
 
 
+def forget_quotients() -> None:
+    """Make equal quotients from here on other atoms than before."""
+    _quotients.clear()
+
+
 def quotient(top: Poly, bottom: Poly) -> Poly:
     """`top / bottom` rounded down, for a bottom that is more than 0: whole parts taken out."""
     by = bottom.value
