@@ -10,10 +10,11 @@ what is checked (`places`, `judge`, `accesses`, `overlap`, `coverage`) are files
 from __future__ import annotations
 
 from ir_passes.symbolic.events import Launch
+from ir_passes.symbolic.fresh import forget
 from ir_passes.symbolic.prove import prove
 from ir_passes.symbolic.report import Check, Proofs, Verdict, Witness
 from ir_passes.symbolic.terms import Poly, Symbol, quotient
-from ir_passes.symbolic.values import NOTHING, Pointers, Root, forget
+from ir_passes.symbolic.values import NOTHING, Pointers, Root
 
 __all__ = [
     "NOTHING",

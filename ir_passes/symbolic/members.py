@@ -7,6 +7,7 @@ reaches, so that the indices of an element tell which array it is in.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import gcd
 
 from ir_passes.symbolic.conditions import choice, equal
 from ir_passes.symbolic.terms import Poly, Symbol
@@ -14,8 +15,8 @@ from ir_passes.symbolic.values import Members, Pointers, Root, Words
 
 APART_ITEMS = 1 << 42
 """How far apart the arrays of a list are taken to stand."""
-MAX_CHOICES = 16
-"""From how many different arrays on a length is only known within bounds."""
+MAX_CHOICES = 3
+"""From more arrays that differ, a length is known within bounds, and by what divides all of them."""
 
 
 def members_root(
@@ -92,7 +93,9 @@ def _one_of(members: Members, member: Poly, at: int, numbers: list[int]) -> Poly
     if key not in members.known:
         if len(numbers) > MAX_CHOICES:
             why = f"a length or stride of one of {len(numbers)} arrays in {members.root.name}"
-            members.known[key] = Poly.of(Symbol("length", "unmodelled", min(numbers), max(numbers), why=why))
+            by = gcd(*numbers) or 1
+            length = Symbol("length", "unmodelled", min(numbers) // by, max(numbers) // by, why=why)
+            members.known[key] = Poly.of(length) * by
         else:
             found = Poly.of(numbers[-1])
             for i, number in enumerate(numbers[:-1]):

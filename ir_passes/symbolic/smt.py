@@ -11,8 +11,10 @@ from typing import Literal
 from ir_passes.symbolic.conditions import All, Any, AtLeastZero, Condition, Truth, Unknown
 from ir_passes.symbolic.terms import Atom, Choice, Poly, Quotient, Symbol
 
-WORK = 15_000_000
+WORK = 6_000_000
 """How much z3 does before it gives up, in its own measure: a second or two. Unlike a time it is the same every time."""
+MAX_HARD = 3
+"""After so many questions that it gave up, it is given a tenth of that for each of the others."""
 TIMEOUT_MS = 60_000
 
 
@@ -24,6 +26,17 @@ def _z3() -> ModuleType | None:
         return None
     module: ModuleType = z3
     return module
+
+
+class _Patience:
+    """How many questions were too hard since the last proof began."""
+
+    hard = 0
+
+
+def be_patient() -> None:
+    """Start counting hard questions anew."""
+    _Patience.hard = 0
 
 
 def available() -> bool:
@@ -39,7 +52,7 @@ def smt_answer(condition: Condition) -> tuple[Literal["never", "found", "open"],
     writer = _Writer(z3)
     formula = writer.condition(condition)
     solver = z3.Solver()
-    solver.set("timeout", TIMEOUT_MS, "rlimit", WORK)
+    solver.set("timeout", TIMEOUT_MS, "rlimit", WORK if _Patience.hard < MAX_HARD else WORK // 10)
     solver.add(formula)
     # Facts of atoms met while facts are written come along.
     while writer.pending:
@@ -48,6 +61,7 @@ def smt_answer(condition: Condition) -> tuple[Literal["never", "found", "open"],
     if outcome == z3.unsat:
         return "never", None, ""
     if outcome != z3.sat:
+        _Patience.hard += 1
         return "open", None, "z3 could not decide it"
     model = solver.model()
     numbers = {

@@ -20,6 +20,8 @@ from ir_passes.symbolic.smt import smt_answer
 from ir_passes.symbolic.terms import Atom, Choice, Monomial, Poly, Quotient, Symbol, UndeterminedError
 
 MAX_STEPS = 300
+MAX_EFFORT = 1000
+"""Steps for one question, over all its cases."""
 MAX_CASES = 24
 MAX_TRIALS = 3000
 FEW_CASES = 1 << 14
@@ -71,30 +73,45 @@ def can_hold(condition: Condition, given: Condition, *, order: Sequence[Symbol] 
     return Answer("open", reason=missing or reason)
 
 
+@dataclass
+class _Effort:
+    """Steps that are left for one question."""
+
+    left: int = MAX_EFFORT
+
+
 def is_never(condition: Condition, given: Condition) -> bool:
     """Whether facts alone show that the two cannot both hold."""
     options = list(alternatives(condition))
     facts = list(islice(alternatives(given), MAX_CASES))
-    return all(_contradict(option + known) for option in options for known in facts)
+    effort = _Effort()
+    return all(_contradict(option + known, effort) for option in options for known in facts)
 
 
-def _contradict(facts: list[Poly]) -> bool:
+def _contradict(facts: list[Poly], effort: _Effort) -> bool:
     """Whether polynomials cannot all be at least 0."""
     for fact in reversed(facts):
         others = [f for f in facts if f is not fact]
-        if never_negative(-fact - 1, others):
+        if _never_negative(-fact - 1, others, MAX_STEPS, MAX_CASES, effort):
             return True
     return False
 
 
 def never_negative(goal: Poly, facts: Sequence[Poly] = (), *, steps: int = MAX_STEPS, cases: int = MAX_CASES) -> bool:
     """Whether the polynomial is at least 0 wherever the facts are. False where that was not found."""
+    return _never_negative(goal, facts, steps, cases, _Effort())
+
+
+def _never_negative(goal: Poly, facts: Sequence[Poly], steps: int, cases: int, effort: _Effort) -> bool:
     if goal.bounds[0] >= 0:
         return True
-    if not goal.atoms:
+    if not goal.atoms or effort.left <= 0:
         return False
-    search = _Search([*facts, *_standing(goal, facts)], steps)
-    if search.proves(goal):
+    most = min(steps, effort.left)
+    search = _Search([*facts, *_standing(goal, facts)], most)
+    proved = search.proves(goal)
+    effort.left -= most - search.steps
+    if proved:
         return True
     if cases < 2:
         return False
@@ -106,7 +123,7 @@ def never_negative(goal: Poly, facts: Sequence[Poly] = (), *, steps: int = MAX_S
         goal_here, known = replace(goal, by), [replace(f, by) for f in facts]
         for option in alternatives(condition):
             more = [replace(f, by) for f in option]
-            if not never_negative(goal_here, [*known, *more], steps=steps, cases=cases // 2):
+            if not _never_negative(goal_here, [*known, *more], steps, cases // 2, effort):
                 return False
     return True
 

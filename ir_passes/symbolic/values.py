@@ -14,8 +14,8 @@ from typing import Any
 from cutile_sim.dtypes import ElementType
 from cutile_sim.tileir.core import Op
 from cutile_sim.tileir.types import PointerType, TileType, Type, ViewType
-from ir_passes.symbolic.conditions import Condition, Unknown, forget_choices
-from ir_passes.symbolic.terms import Kind, Poly, Symbol, forget_quotients
+from ir_passes.symbolic.conditions import Condition, Unknown
+from ir_passes.symbolic.terms import Kind, Poly, Symbol
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,13 +131,6 @@ Rule = Callable[[Op, Sequence[Followed], Sequence[Poly]], Followed | None]
 def lane(dimension: int, size: int) -> Symbol:
     """The position of a lane along a tile dimension of that size."""
     return Symbol(f"lane{dimension}", "lane", 0, size - 1, axis=dimension)
-
-
-def forget() -> None:
-    """Start anew, so that what is found does not depend on what was looked at before: atoms are tried by age."""
-    lane.cache_clear()
-    forget_choices()
-    forget_quotients()
 
 
 def lane_term(dimension: int, size: int) -> Poly:
