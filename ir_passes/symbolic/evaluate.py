@@ -122,8 +122,13 @@ class Replacer:
         new = choice(condition, then, otherwise)
         for made in new.atoms:
             if isinstance(made, Choice) and made.condition == condition and not made.facts:
-                made.low, made.high = max(made.low, atom.low), min(made.high, atom.high)
-                made.facts = tuple(self.poly(f) + (made if c > 0 else -Poly.of(made)) for f, c in _apart(atom))
+                # Bounds come anew from what was put in, which may lie outside those of the symbol that it replaces.
+                for rest, sign in ((self.poly(f), c) for f, c in _apart(atom)):
+                    made.facts = (*made.facts, rest + Poly.of(made) * sign)
+                    if sign > 0:
+                        made.low = max(made.low, -rest.bounds[1])
+                    else:
+                        made.high = min(made.high, rest.bounds[1])
         return new
 
     def condition(self, condition: Condition) -> Condition:

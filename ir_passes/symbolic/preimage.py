@@ -61,7 +61,10 @@ def written_where(found: tuple[Poly, ...] | None, place: Place, element: Sequenc
 
 
 class _Numbers:
-    """The index that a store writes, over symbols that are digits of it. `meant` says what the original ones are."""
+    """The index that a store writes, over symbols that are digits of it.
+
+    `meant` says what the original symbols are, and names those that others were made of: each has bounds to keep.
+    """
 
     def __init__(self, coordinates: Sequence[Poly], given: Condition) -> None:
         self.coordinates = tuple(coordinates)
@@ -117,6 +120,7 @@ class _Numbers:
             rest = Symbol(f"{found.top} modulo {by}", "turn", 0, by.bounds[1] - 1)
             rest.facts = (by - 1 - rest,)
             self._replace({found: Poly.of(over), number: by * over + rest - offset})
+            self.meant |= {over: Poly.of(over), rest: Poly.of(rest)}
 
     def _divided(self) -> Iterator[Quotient]:
         for poly in self.coordinates:
@@ -140,7 +144,8 @@ class _Numbers:
             facts = Replacer(meant)
             conditions = [replacer.condition(self.given)]
             for symbol, value in meant.items():
-                conditions.append(at_least(value, int(symbol.low)))
+                if symbol.low > -inf:
+                    conditions.append(at_least(value, int(symbol.low)))
                 if symbol.high < inf:
                     conditions.append(at_least(int(symbol.high), value))
                 conditions += [at_least(facts.poly(fact), 0) for fact in symbol.facts]

@@ -297,6 +297,13 @@ def persistent_short(x, y, T: Const):
 
 
 @ct.kernel
+def rows_of_another(x, y, T: Const):
+    i, columns = ct.bid(0), ct.cdiv(x.shape[1], T)
+    tile = ct.load(x, (i // columns, i % columns), (T, T))  # BUG: CTS705
+    ct.store(y, (i // columns, i % columns), tile)  # BUG: CTS703, CTS701
+
+
+@ct.kernel
 def along_a_line(x, y, T: Const):
     i = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
     row, column = i // x.shape[1], i % x.shape[1]

@@ -91,6 +91,7 @@ CASES: dict[str, tuple[Any, Callable[[], tuple[Any, ...]]]] = {
     "either_start": (4, lambda: (f(64), f(64), 16)),
     "persistent_rows": (4, lambda: (f(48, 80), f(48, 80), 16)),
     "persistent_short": (4, lambda: (f(48, 80), f(48, 80), 16)),
+    "rows_of_another": (18, lambda: (f(48, 80), f(48, 96), 16)),
     "along_a_line": (15, lambda: (f(48, 20), f(48, 20), 64)),
     "row_sums": ((4, 2), lambda: (f(64, 32), f(64, 32), f(64), 16)),
     "stacked": (2, lambda: ([f(32), f(32), f(32)], f(3, 32), 16)),
