@@ -147,14 +147,14 @@ def larger(a: Poly, b: Poly) -> Poly:
 
 def _chosen(condition: Condition, a: Poly, b: Poly, sign: int) -> Poly:
     found = choice(condition, a, b)
-    for atom in found.atoms:
-        if isinstance(atom, Choice):
-            if sign > 0:
-                atom.high = min(atom.high, a.bounds[1], b.bounds[1])
-            else:
-                atom.low = max(atom.low, a.bounds[0], b.bounds[0])
-            atom.facts = ((a - atom) * sign, (b - atom) * sign)
-            return Poly.of(atom)
+    atom = next(iter(found.atoms), None)
+    # Where one of the two is known to be chosen, its own atoms say nothing of the other.
+    if isinstance(atom, Choice) and (atom.condition, atom.then, atom.otherwise) == (condition, a, b):
+        if sign > 0:
+            atom.high = min(atom.high, a.bounds[1], b.bounds[1])
+        else:
+            atom.low = max(atom.low, a.bounds[0], b.bounds[0])
+        atom.facts = ((a - atom) * sign, (b - atom) * sign)
     return found
 
 

@@ -93,6 +93,11 @@ def test_negation(a: Poly, b: Poly) -> None:
     assert all(holds(condition, n) is not holds(negate(condition), n) for n in NUMBERS)
 
 
+def test_a_choice_that_is_settled_bounds_nothing_else() -> None:
+    least = smaller(Poly.of(A), Poly.of(1))
+    assert larger(least + 1, Poly.of(0)) == least + 1 and least.bounds == (0, 1)
+
+
 def test_remainder_and_quotient_add_up() -> None:
     i = Poly.of(Symbol("i", "block", 0, 10**9))
     assert quotient(i, Poly.of(7)) * 7 + remainder(i, Poly.of(7)) == i
