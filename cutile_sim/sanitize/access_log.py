@@ -240,7 +240,19 @@ class AccessLog:
             select(target)[...] = mine
         else:
             target[items] = mine
-        if name == "writer" and not access.is_disjoint():
+        if access.is_disjoint():
+            return
+        if name == "reader":
+            # Blocks of this very access that read the same item: the last one's key is there, another is kept beside it.
+            here = select(target)
+            others = (here & BLOCK_MASK) != (mine & BLOCK_MASK)
+            if others.any():
+                keys = np.broadcast_to(mine, here.shape)[others]
+                if items is None:
+                    select(memory.keys("reader_before"))[others] = keys
+                else:
+                    memory.keys("reader_before")[items[others]] = keys
+        elif name == "writer":
             # Blocks of this very access that wrote the same item: the last one's key is there.
             self._compare(memory, access, select(target), mine, items, "write")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cutile_sim import simulate
@@ -30,6 +30,7 @@ def moves(source, target, where_from, where_to):
     st.booleans(),
     st.sampled_from([None, 1, 2]),
 )
+@example([0] * 8 + [1] * 8, [1] * 4 + [0] * 4 + [3] * 4 + [2] * 4, True, None)  # read by two blocks in one access
 def test_scattered_accesses(frm: list[int], to: list[int], in_place: bool, blocks: int | None) -> None:
     source = np.arange(100, 132, dtype=np.int32)
     target = source if in_place else np.zeros(32, np.int32)
