@@ -243,7 +243,7 @@ class AccessLog:
         if access.is_disjoint():
             return
         if name == "reader":
-            # Blocks of this very access that read the same item: the last one's key is there, another is kept beside it.
+            # Blocks of this very access that read the same item: the last one is there, another is kept beside it.
             here = select(target)
             others = (here & BLOCK_MASK) != (mine & BLOCK_MASK)
             if others.any():
