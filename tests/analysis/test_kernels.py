@@ -41,7 +41,7 @@ def blocks(n: int, tile: int) -> int:
     return -(-n // tile)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(sizes, sizes, sizes, tiles, tiles, tiles, st.data())
 def test_matrix_product(m: int, n: int, k: int, tm: int, tn: int, tk: int, data: Any) -> None:
     a, b, c = laid_out(data, (m, k)), laid_out(data, (k, n)), laid_out(data, (m, n))
@@ -66,7 +66,7 @@ def test_matrix_product(m: int, n: int, k: int, tm: int, tn: int, tk: int, data:
     assert boxes == expected
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.tuples(*[st.integers(1, 12)] * 3), st.tuples(*[st.sampled_from([1, 2, 4, 8])] * 3), st.data())
 def test_a_permuted_copy(shape: Any, tile: Any, data: Any) -> None:
     x = laid_out(data, shape)

@@ -117,7 +117,7 @@ def place_counts(found: Counter[Any]) -> Counter[int]:
     return total
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(launch())
 def test_every_lane_is_counted(case: Any) -> None:
     (shape, strides), rows, item, made = case
@@ -127,7 +127,7 @@ def test_every_lane_is_counted(case: Any) -> None:
         np.testing.assert_array_equal(getattr(got, NAMES[kind]), over_elements(shape, strides, counts.__getitem__))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(launch(), st.data())
 def test_in_bins_of_a_region_between_records_of_some_blocks(case: Any, data: Any) -> None:
     (shape, strides), rows, item, made = case
@@ -160,7 +160,7 @@ def test_in_bins_of_a_region_between_records_of_some_blocks(case: Any, data: Any
         assert edges[0] == first and edges[-1] == (end if len(edges) > 1 else first)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(launch(), st.sampled_from(list(NAMES)))
 def test_of_one_line(case: Any, kind: str) -> None:
     (shape, strides), rows, item, made = case
@@ -171,7 +171,7 @@ def test_of_one_line(case: Any, kind: str) -> None:
         np.testing.assert_array_equal(getattr(got, name), want)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(launch(), st.booleans())
 def test_who_wrote_what(case: Any, in_slabs: bool) -> None:
     (shape, strides), rows, item, made = case
@@ -217,7 +217,7 @@ def test_who_wrote_what(case: Any, in_slabs: bool) -> None:
         assert binned.several[at] == several[part].sum() and binned.unwritten[at] == unwritten[part].sum()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(launch(), st.data())
 def test_who_touched_an_element(case: Any, data: Any) -> None:
     (shape, strides), rows, item, made = case
@@ -236,7 +236,7 @@ def test_who_touched_an_element(case: Any, data: Any) -> None:
     assert first.is_cut == (sum(len(w[2]) for w in want) > 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(launch(), st.data())
 def test_elements_of_single_blocks(case: Any, data: Any) -> None:
     (shape, strides), rows, item, made = case

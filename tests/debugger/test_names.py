@@ -197,9 +197,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("kernels")
 
 
-@settings(
-    max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate], database=None
-)
+@settings(max_examples=12, suppress_health_check=list(HealthCheck), phases=[Phase.generate], database=None)
 @given(lines=block(3, None), at=st.sampled_from([(0, 0), (4, 3), (2, 1)]))
 def test_random_kernels(lines: list[str], at: tuple[int, int], folder: Path) -> None:
     kernel, path = kernel_of(lines, folder)

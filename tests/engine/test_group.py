@@ -61,7 +61,7 @@ def whole(grid: tuple[int, int, int], seed: int) -> Group:
     return group
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(grid=grids, axes=st.integers(1, 7), seed=st.integers(0, 99), in_order=st.booleans())
 def test_split_and_merge_give_the_group_back(grid, axes, seed, in_order):
     group, rng = whole(grid, seed), np.random.default_rng(seed)
@@ -88,7 +88,7 @@ def test_split_and_merge_give_the_group_back(grid, axes, seed, in_order):
                 assert all(n <= m for n, m in zip(batch_of(new), batch_of(old), strict=True)), "shared values stay so"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(grid=grids, seed=st.integers(0, 99), fails=st.booleans())
 def test_a_condition_on_each_axis_leaves_boxes(grid, seed, fails):
     group, rng = whole(grid, seed), np.random.default_rng(seed)
@@ -110,7 +110,7 @@ def test_a_condition_on_each_axis_leaves_boxes(grid, seed, fails):
             assert all(n <= m for n, m in zip(batch_of(new), batch_of(old), strict=True)), "shared values stay so"
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(grid=grids, seed=st.integers(0, 99))
 def test_merge_of_many_parts_in_any_order(grid, seed):
     group, rng = whole(grid, seed), np.random.default_rng(seed)

@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("kernels")
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(lines=block(3, None), grid=st.sampled_from([(9,), (5, 4), (3, 2, 4), (1, 7), (2, 1, 3)]))
 def test_random_kernel_equals_plain_python_in_every_batching(lines, grid, folder):
     plain = plain_function(lines)

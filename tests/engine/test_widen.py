@@ -122,7 +122,7 @@ common = {
 }
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(**common, first=st.integers(0, 3), last=st.integers(0, 20))
 def test_plain(extent, columns, k_tile, batch_blocks, seed, first, last):
     rng = np.random.default_rng(seed)
@@ -139,7 +139,7 @@ def test_plain(extent, columns, k_tile, batch_blocks, seed, first, last):
             np.testing.assert_array_equal(c[8 * i : 8 * i + 8, 8 * j : 8 * j + 8], due)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(**common)
 def test_loops_that_differ_by_block(extent, columns, k_tile, batch_blocks, seed):
     rng = np.random.default_rng(seed)
@@ -155,7 +155,7 @@ def test_loops_that_differ_by_block(extent, columns, k_tile, batch_blocks, seed)
             np.testing.assert_array_equal(c[8 * i : 8 * i + 8, 8 * j : 8 * j + 8], due)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(extent=sizes, turns=st.integers(0, 15), seed=st.integers(0, 99), batch_blocks=st.sampled_from((None, 1)))
 def test_other_loops(extent, turns, seed, batch_blocks):
     rng = np.random.default_rng(seed)

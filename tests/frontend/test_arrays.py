@@ -168,7 +168,7 @@ def views(draw):
     return array, array[slices].transpose(axes)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(views(), st.data())
 def test_element_addresses_are_numpy_s(pair, data):
     base, view = pair

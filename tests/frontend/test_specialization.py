@@ -161,7 +161,7 @@ def test_list_that_varies_in_what_is_static(rule, text):
         specialize_list([placed("float32", (4,), (1,)), placed("float32", (5,), (2,), name="x[1]")], rule)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 9)), max_size=3))
 def test_disjoint_elements_never_meet(axes):
     shape, strides = tuple(n for n, _ in axes), tuple(s for _, s in axes)
@@ -173,7 +173,7 @@ def test_disjoint_elements_never_meet(axes):
         assert len(offsets) == math.prod(shape)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.sampled_from(["uint8", "float16", "float32", "float64"]),
     st.lists(st.tuples(st.integers(0, 64), st.integers(0, 64)), min_size=1, max_size=5),

@@ -97,7 +97,7 @@ def test_mode(mode, dtype_name):
                 assert got == (0 if due is None else np.array(due, dtype))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     where=st.lists(st.integers(-1, 6), min_size=16, max_size=16),
     expect=st.lists(st.integers(0, 3), min_size=16, max_size=16),

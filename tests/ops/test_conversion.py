@@ -116,7 +116,7 @@ def integers_near_ties(element, signedness):
 
 
 @pytest.mark.parametrize("target", FLOATS, ids=str)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data(), origin=st.sampled_from(INTEGERS), signedness=st.sampled_from(Signedness))
 def test_integer_to_float_rounds_once(target, data, origin, signedness):
     values = data.draw(st.lists(integers_near_ties(origin, signedness), min_size=6, max_size=6))
@@ -157,7 +157,7 @@ def test_truth_values_to_float(signedness, true):
     assert conversion.itof(source, operand_types={"source": tile(I1)}, **attributes).ravel().tolist() == [0.0, true]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(-(1 << 63), (1 << 63) - 1), st.sampled_from([F32, F64, BF16]))
 def test_directed_modes_bracket_a_64_bit_integer(value, target):
     def convert(mode):
@@ -187,7 +187,7 @@ def to_integer(values, origin, target, signedness, saturating):
 
 
 @pytest.mark.parametrize("target", INTEGERS, ids=str)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     data=st.data(),
     signedness=st.sampled_from(Signedness),
@@ -325,7 +325,6 @@ def test_extension_keeps_the_value_and_truncation_the_low_bits(narrow, wide, sig
     np.testing.assert_array_equal(back, carried_integers(values, narrow))
 
 
-@settings(deadline=None)
 @given(st.integers(-(1 << 63), (1 << 63) - 1), st.sampled_from([I1, *INTEGERS[:-1]]))
 def test_truncation_drops_the_high_bits(value, target):
     got = conversion.trunci(np.array([value]), result_type=tile(target))

@@ -49,7 +49,7 @@ def operands(draw: st.DrawFn, count: int = 2) -> tuple[int, list[list[int]]]:
     return width_bits, [draw(st.lists(values, min_size=length, max_size=length)) for _ in range(count)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(operands())
 def test_wraparound_arithmetic_and_bits(case: tuple[int, list[list[int]]]) -> None:
     width_bits, (xs, ys) = case
@@ -68,7 +68,7 @@ def test_wraparound_arithmetic_and_bits(case: tuple[int, list[list[int]]]) -> No
         assert bits_of(got, width_bits) == [exact(x, y) % (1 << width_bits) for x, y in zip(xs, ys, strict=True)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(operands(count=1))
 def test_one_operand(case: tuple[int, list[list[int]]]) -> None:
     width_bits, (xs,) = case
@@ -77,7 +77,7 @@ def test_one_operand(case: tuple[int, list[list[int]]]) -> None:
     assert bits_of(integer.absi(tile(xs, width_bits)), width_bits) == [abs(x) % (1 << width_bits) for x in signed]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(operands(), st.sampled_from([SIGNED, UNSIGNED]))
 def test_order_and_shift_right(case: tuple[int, list[list[int]]], signedness: Signedness) -> None:
     width_bits, columns = case
@@ -108,7 +108,7 @@ ROUND: dict[RoundingMode, Callable[[Fraction], int]] = {
 }
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(operands(), st.sampled_from([SIGNED, UNSIGNED]))
 def test_division(case: tuple[int, list[list[int]]], signedness: Signedness) -> None:
     width_bits, (xs, ys) = case

@@ -77,7 +77,7 @@ def i32(*values: int) -> np.ndarray:
     return np.array(values, np.int32)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     where=st.lists(st.integers(-3, 14), min_size=24, max_size=24, unique=False),
     mask=st.lists(st.booleans(), min_size=24, max_size=24),

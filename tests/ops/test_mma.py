@@ -61,7 +61,7 @@ def test_as_on_the_gpu_within_a_rounding_a_step(case: str) -> None:
     assert (np.abs(got - exact) <= steps * UNIT[result] * magnitude).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_product_over_any_grid_axes(data: st.DataObject) -> None:
     rank = data.draw(st.sampled_from([0, 1]))

@@ -298,7 +298,7 @@ precisions = st.sampled_from(["", ".", ".0", ".1", ".3", ".13", ".20"])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the C library's printf is the oracle")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     flags, sizes, precisions, st.sampled_from("diuoxX"), st.integers(-(2**63), 2**63 - 1) | st.sampled_from([0, 1, -1])
 )
@@ -308,7 +308,7 @@ def test_integers_as_c_prints_them(flag: str, width: str, precision: str, specif
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the C library's printf is the oracle")
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(
     flags,
     sizes,
@@ -321,7 +321,7 @@ def test_floats_as_c_prints_them(flag: str, width: str, precision: str, specifie
     assert text_of(format, (np.array(value), F64)) == c_text(format, value)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(alphabet="%d5.lh-+ #0fxasn*é\n", max_size=12), st.integers(0, 3))
 def test_no_format_crashes(format: str, count: int) -> None:
     format_print(format, [(np.full((2,), np.nan, np.float32), TileType(F32, (2,)))] * count)

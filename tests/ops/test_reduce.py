@@ -152,7 +152,7 @@ INTEGER_FUNCTIONS: dict[str, Callable[[int, int], int]] = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_integers_against_loops(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(sorted(INTEGER_FUNCTIONS)))
@@ -197,7 +197,7 @@ def test_integers_against_loops(data: st.DataObject) -> None:
         assert prefixes[place].tolist() == (running[::-1] if reverse else running)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.sampled_from([(8,), (64,), (4, 16), (16, 4), (2, 4, 8)]), st.data())
 def test_any_associative_region_of_several_operands(shape: tuple[int, ...], data: st.DataObject) -> None:
     """Composing maps x -> a * x + b modulo 2**32: associative, and not commutative, which a scan may rely on."""

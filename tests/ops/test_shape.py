@@ -96,7 +96,7 @@ def test_four_bit_elements_lie_low_half_first(element: ElementType) -> None:
     np.testing.assert_array_equal(packed, raw)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_slices_by_number(data: st.DataObject) -> None:
     part = tuple(data.draw(st.sampled_from([1, 2, 4])) for _ in range(data.draw(st.integers(1, 3))))

@@ -128,7 +128,7 @@ def access(draw):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(access())
 def test_load(a):
     x = strided(a.shape, a.layout)
@@ -145,7 +145,7 @@ def test_load(a):
         np.testing.assert_array_equal(np.signbit(got[got == 0]), np.signbit(expected[expected == 0]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(access())
 def test_store(a):
     x = strided(tuple(g * t for g, t in zip(a.grid, a.tile, strict=True)), "C", np.int16)
@@ -195,7 +195,7 @@ def test_tile_index_read_from_memory(batch_blocks):
     np.testing.assert_array_equal(y.reshape(13, 8), np.pad(x, ((0, 0), (0, 2))))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     length=st.integers(1, 40),
     tile=st.sampled_from((1, 4, 8)),

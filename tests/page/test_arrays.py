@@ -24,7 +24,7 @@ from cutile_sim.traces.writer import ArchiveWriter
 Ask = Callable[..., dict[str, Any]]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_cells_of_any_window(data: Any) -> None:
     """Sums over the elements of each cell, for axes in any order, slices, rows of any length."""

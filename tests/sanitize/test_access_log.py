@@ -23,7 +23,7 @@ def moves(source, target, where_from, where_to):
     ct.scatter(target, o, ct.gather(source, i) + 1 + ct.bid(0))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.integers(0, 31), min_size=16, max_size=16),
     st.lists(st.integers(0, 31), min_size=16, max_size=16),

@@ -43,7 +43,7 @@ def test_every_byte_replaced(export, name, value):
         survives(data[:at] + bytes([value]) + data[at + 1 :])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=6), st.integers(0, 3))
 def test_bytes_flipped(export, edits, which):
     data = bytearray(export(["add", "calls", "loops", "atomics"][which]))
@@ -52,7 +52,7 @@ def test_bytes_flipped(export, edits, which):
     survives(bytes(data))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=200))
 def test_anything_after_the_header(tail):
     survives(b"\x7fTileIR\x00\x0d\x04\x00\x00" + tail)

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cutile_sim.traces.boxes import box_of_elements, box_of_steps
@@ -39,7 +39,6 @@ def wanted(array: ArrayInfo, touched: set[int]) -> tuple[tuple[int, int], ...] |
 STEPS = st.lists(st.tuples(st.integers(1, 6), st.integers(-12, 20)), max_size=3)
 
 
-@settings(deadline=None)
 @given(arrays(), st.lists(st.integers(-5, 120), max_size=4), STEPS)
 def test_any_steps(array: ArrayInfo, firsts: list[int], steps: list[tuple[int, int]]) -> None:
     touched = {
@@ -51,7 +50,6 @@ def test_any_steps(array: ArrayInfo, firsts: list[int], steps: list[tuple[int, i
     assert box_of_elements(array, np.array(sorted(touched), np.int64)) == wanted(array, touched)
 
 
-@settings(deadline=None)
 @given(arrays(), st.data())
 def test_tiles(array: ArrayInfo, data: st.DataObject) -> None:
     """Steps along the array's own axes, as tiles make them."""

@@ -154,7 +154,7 @@ def test_the_whole_one_is_fine(whole: bytes) -> None:
     walk(whole)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_damage_is_an_error_and_nothing_else(whole: bytes, data: st.DataObject) -> None:
     damaged = bytearray(whole)

@@ -83,7 +83,7 @@ def counting() -> ModuleType:
     return module
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(programs())
 def test_random_program(counting: ModuleType, module_of: Callable[[str], ModuleType], parts: dict[str, Any]) -> None:
     each = tuple(counting.Statement(**s) for s in parts["statements"])

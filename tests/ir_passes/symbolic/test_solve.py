@@ -52,21 +52,21 @@ polys = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(polys)
 def test_bounds_hold(poly: Poly) -> None:
     low, high = poly.bounds
     assert all(low <= value_of(poly, n) <= high for n in NUMBERS)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(polys, polys)
 def test_never_negative_is_true(goal: Poly, fact: Poly) -> None:
     if never_negative(goal, [fact]):
         assert all(value_of(goal, n) >= 0 for n in NUMBERS if value_of(fact, n) >= 0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(polys, polys, polys)
 def test_answers_are_true(a: Poly, b: Poly, c: Poly) -> None:
     condition = either(less(a, b), equal(b, c))
@@ -79,14 +79,14 @@ def test_answers_are_true(a: Poly, b: Poly, c: Poly) -> None:
     assert not happens or answer.kind != "never"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(polys, polys)
 def test_replacing_is_composing(poly: Poly, by: Poly) -> None:
     replaced = replace(poly, {B: by})
     assert all(value_of(replaced, n) == value_of(poly, {A: n[A], B: value_of(by, n)}) for n in NUMBERS)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(polys, polys)
 def test_negation(a: Poly, b: Poly) -> None:
     condition = both(less(a, b), either(equal(a, 3), at_least(b, a * a)))
