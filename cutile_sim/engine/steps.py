@@ -197,16 +197,18 @@ def op_step(op: Op, uses: Uses, deferred: Op | None = None) -> Step:
     make = None if deferred is None else bound_function(deferred, uses)
     late_operands = () if deferred is None else tuple(v.index for v in deferred.inputs)
 
-    def one(value: Value | None, slots: list[Any]) -> Any:
-        if value is None:
-            return None
-        if value is late:
-            assert make is not None
-            return Deferred(make, slots, late_operands)
-        return slots[value.index]
+    # Slots of the operands: one, None where an optional one is absent, or several.
+    layout = [tuple(x.index for x in v) if isinstance(v, tuple) else None if v is None else v.index for v in operands]
+    late_at = operands.index(late) if late is not None else -1
 
     def step(slots: list[Any], cx: Any) -> None:
-        given = [tuple(slots[x.index] for x in v) if isinstance(v, tuple) else one(v, slots) for v in operands]
+        given: list[Any] = [
+            slots[i] if type(i) is int else i if i is None else tuple([slots[j] for j in i])  # type: ignore[union-attr]
+            for i in layout
+        ]
+        if late_at >= 0:
+            assert make is not None
+            given[late_at] = Deferred(make, slots, late_operands)
         if wants_cx:
             cx.op = op
             value = function(*given, cx=cx if body is None else body.bind(slots, cx))

@@ -19,8 +19,7 @@ SLOT_BYTES = 1 << SLOT_BITS
 HALF_SLOT_BYTES = SLOT_BYTES >> 1
 
 
-@dataclass(frozen=True)
-class Extent:
+class Extent(NamedTuple):
     """One array argument inside an allocation: where it lies, for checks and for words.
 
     `first_byte` and `end_byte` bound its elements within the allocation; `offset_bytes` is that of element 0.
