@@ -55,7 +55,7 @@ class Tracer:
         printed = ""
         failure: BaseException | None = None
         try:
-            result = launch(Observers(*observers))
+            result = launch(Observers(*observers) if len(observers) > 1 else recorder)
             printed = result.printed
             return result
         except BaseException as error:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import linecache
+import weakref
 from typing import Any
 
 from cutile_sim.dtypes import ElementType
@@ -16,11 +18,21 @@ SOURCE_BYTES = 1 << 20
 """Larger source files are left out."""
 
 
-def describe_function(function: Function) -> dict[str, Any]:
-    """Operations in program order, values by number, and the text of the user's source files.
+_texts: weakref.WeakKeyDictionary[Function, str] = weakref.WeakKeyDictionary()
+
+
+def describe_function(function: Function) -> str:
+    """A JSON object: operations in program order, values by number, and the text of the user's source files.
 
     An operation's `at` is its call chain, innermost first: [file number, line, column, function].
     """
+    known = _texts.get(function)
+    if known is None:
+        known = _texts[function] = json.dumps(_described(function))
+    return known
+
+
+def _described(function: Function) -> dict[str, Any]:
     files: dict[str, int] = {}
     ops = _with_parents(function.body, -1, 0, [])
     return {

@@ -15,6 +15,7 @@ from cutile_sim.engine.observer import Observer
 from cutile_sim.engine.plan import Plan
 from cutile_sim.errors import CutileSimError, KernelError, UsageError
 from cutile_sim.findings import Finding
+from cutile_sim.plain import plain
 from cutile_sim.tileir.core import Function, Op
 from cutile_sim.traces.describe import describe_function, number_type
 from cutile_sim.traces.format import RESULT, contents_member
@@ -220,20 +221,19 @@ class Recorder(Observer):
         facts = {
             "kernel": self.function.name,
             "grid": list(self._grid),
-            "options": self.options.to_json(),
+            "options": plain(self.options.to_json()),
             "arrays": self._arrays.entries,
             "elements": list(self._elements),
-            **describe_function(self.function),
             "counts": {
                 name: [tally[i] for tally in self._tallies.values()]
                 for i, name in enumerate(("executions", "blocks", "took_ns", "bytes_loaded", "bytes_stored"))
             },
             "printed": printed,
-            "error": None if error is None else _error(error),
-            "findings": [f.to_json() for f in findings],
+            "error": None if error is None else plain(_error(error)),
+            "findings": plain([f.to_json() for f in findings]),
             "seconds": seconds,
         }
-        self._archive.end(self._launch, self._chunks.written, facts)
+        self._archive.end(self._launch, self._chunks.written, facts, describe_function(self.function))
 
     def _keep_contents(self, when: str) -> None:
         assert self._arrays is not None

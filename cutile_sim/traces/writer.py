@@ -12,7 +12,6 @@ from typing import IO, Any
 import numpy as np
 
 from cutile_sim.errors import UsageError
-from cutile_sim.plain import plain
 from cutile_sim.traces.format import ALIGNMENT_BYTES, FORMAT, MANIFEST, TABLES, VERSION, launch_member, member
 from cutile_sim.version import __version__
 
@@ -53,9 +52,10 @@ class ArchiveWriter:
         with self._lock, self._zip.open(name, "w", force_zip64=True) as stream:
             np.lib.format.write_array(stream, table, allow_pickle=False)
 
-    def end(self, launch: int, chunks: int, facts: dict[str, Any]) -> None:
-        """Everything of a launch is written; `facts` go into its JSON."""
-        self.write(launch_member(launch), [json.dumps(plain(facts), allow_nan=False).encode()])
+    def end(self, launch: int, chunks: int, facts: dict[str, Any], kernel: str) -> None:
+        """Everything of a launch is written; `facts` and the JSON object `kernel` go into its own member, as one."""
+        text = json.dumps(facts, allow_nan=False)
+        self.write(launch_member(launch), [f"{text[:-1]}, {kernel[1:]}".encode()])
         with self._lock:
             self._launches[launch] |= {"chunks": chunks, "complete": True}
 
