@@ -58,6 +58,9 @@ _ATTRIBUTES = ("T", "dtype", "ndim", "shape", "size", "strides")
 _VALUE = re.compile(r"(^|[-+*/(,\[<>=&|^~:])\s*%(\d+)")
 _PREFIX = "_value_"
 
+MOST_CHARACTERS = 500
+"""Of an expression. Longer ones could be nested too deeply to be parsed."""
+
 
 def evaluate(text: str, lookup: Lookup) -> Any:
     """The value of an expression.
@@ -68,6 +71,9 @@ def evaluate(text: str, lookup: Lookup) -> Any:
 
     Raises UsageError for anything else, for names without a value, and for what NumPy refuses.
     """
+    # Python 3.11 cannot parse anything any more once a text was nested too deeply for it.
+    if len(text) > MOST_CHARACTERS:
+        raise UsageError(f"the expression is longer than {MOST_CHARACTERS} characters")
     try:
         tree = ast.parse(_VALUE.sub(rf"\1 {_PREFIX}\2", text).strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError):
