@@ -52,10 +52,12 @@ class ArchiveWriter:
         with self._lock, self._zip.open(name, "w", force_zip64=True) as stream:
             np.lib.format.write_array(stream, table, allow_pickle=False)
 
-    def end(self, launch: int, chunks: int, facts: dict[str, Any], kernel: str) -> None:
-        """Everything of a launch is written; `facts` and the JSON object `kernel` go into its own member, as one."""
+    def end(self, launch: int, chunks: int, facts: dict[str, Any], kernel: str | None = None) -> None:
+        """Everything of a launch is written; `facts`, and the fields of the JSON object `kernel`, go into its own member."""
         text = json.dumps(facts, allow_nan=False)
-        self.write(launch_member(launch), [f"{text[:-1]}, {kernel[1:]}".encode()])
+        if kernel is not None:
+            text = f"{text[:-1]}, {kernel[1:]}"
+        self.write(launch_member(launch), [text.encode()])
         with self._lock:
             self._launches[launch] |= {"chunks": chunks, "complete": True}
 
