@@ -53,7 +53,7 @@ class ArchiveWriter:
             np.lib.format.write_array(stream, table, allow_pickle=False)
 
     def end(self, launch: int, chunks: int, facts: dict[str, Any], kernel: str | None = None) -> None:
-        """Everything of a launch is written; `facts`, and the fields of the JSON object `kernel`, go into its own member."""
+        """Everything of a launch is written; `facts` and the fields of the JSON object `kernel` go into its member."""
         text = json.dumps(facts, allow_nan=False)
         if kernel is not None:
             text = f"{text[:-1]}, {kernel[1:]}"
