@@ -14,6 +14,8 @@ import pytest
 ct = pytest.importorskip("cuda.tile")
 pytestmark = pytest.mark.cutile
 
+from traced_kernels import overrun, pick  # noqa: E402
+
 from cutile_sim import simulate  # noqa: E402
 from cutile_sim.errors import OutOfBoundsError, UsageError  # noqa: E402
 from cutile_sim.traces import export_perfetto, load_trace, trace, tracing, write_perfetto  # noqa: E402
@@ -31,12 +33,6 @@ def matmul(a, b, c, M: ct.Constant[int], N: ct.Constant[int], K: ct.Constant[int
 
 
 @ct.kernel
-def pick(x, index, y, TILE: ct.Constant[int]):
-    at = ct.load(index, (ct.bid(0),), (TILE,))
-    ct.scatter(y, ct.bid(0) * TILE + ct.arange(TILE, dtype=ct.int32), ct.gather(x, at))
-
-
-@ct.kernel
 def part(x, y):
     i = ct.bid(0)
     tile = ct.load(x, (i,), (4,))
@@ -46,12 +42,6 @@ def part(x, y):
         at = ct.arange(4, dtype=ct.int32)
         ct.store(y, (i,), ct.gather(x, at * at))
     ct.store(x, (i,), tile * 2)
-
-
-@ct.kernel
-def overrun(x):
-    at = ct.bid(0) * 4 + ct.arange(4, dtype=ct.int32)
-    ct.scatter(x, at + 1, ct.gather(x, at), check_bounds=False)
 
 
 FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {

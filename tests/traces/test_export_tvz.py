@@ -16,28 +16,14 @@ from tilelens_page import Page, box, lit
 ct = pytest.importorskip("cuda.tile")
 pytestmark = pytest.mark.cutile
 
-
-@ct.kernel
-def matmul(a, b, c, M: ct.Constant[int], N: ct.Constant[int], K: ct.Constant[int]):
-    i, j = ct.bid(0), ct.bid(1)
-    acc = ct.zeros((M, N), ct.float32)
-    for k in range(ct.num_tiles(a, 1, (M, K))):
-        x = ct.load(a, (i, k), (M, K), padding_mode=ct.PaddingMode.ZERO)
-        y = ct.load(b, (k, j), (K, N), padding_mode=ct.PaddingMode.ZERO)
-        acc = ct.mma(x, y, acc)
-    ct.store(c, (i, j), acc.astype(c.dtype))
+import traced_kernels  # noqa: E402
+from traced_kernels import copy, matmul  # noqa: E402
 
 
 @ct.kernel
 def pick(x, index, y, TILE: ct.Constant[int]):
     at = ct.load(index, (ct.bid(0),), (TILE,))
     ct.scatter(y, at, ct.gather(x, at))
-
-
-@ct.kernel
-def copy(x, y, M: ct.Constant[int], N: ct.Constant[int]):
-    i, j = ct.bid(0), ct.bid(1)
-    ct.store(y, (i, j), ct.load(x, (i, j), (M, N)))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
@@ -130,9 +116,10 @@ def test_every_other_route(shown: Callable[..., Page]) -> None:
         assert len(tiles) == 4
         assert len(page.ask(f"{name}_overall", key=op["overall_key"])["tiles"]) == 4
 
-    first = Path(__file__).read_text(encoding="utf-8").splitlines().index("        acc = ct.mma(x, y, acc)") + 1
+    file = Path(traced_kernels.__file__).resolve()
+    first = file.read_text(encoding="utf-8").splitlines().index("        acc = ct.mma(x, y, acc)") + 1
     code = page.ask("op_code", uuid=dot["uuid"], context=2)
-    assert (code["filename"], code["highlight"], code["start"]) == (str(Path(__file__).resolve()), first, first - 2)
+    assert (code["filename"], code["highlight"], code["start"]) == (str(file), first, first - 2)
     assert page.ask("setop", uuid=store["uuid"])["uuid"] == store["uuid"]
     assert page.ask("op_code")["highlight"] == first + 1
     usage = page.client.get("/api/sbuf").json

@@ -12,26 +12,11 @@ from tilelens_page import Page, lit
 ct = pytest.importorskip("cuda.tile")
 pytestmark = pytest.mark.cutile
 
+from traced_kernels import copy, count, matmul, overrun  # noqa: E402
+
 from cutile_sim import simulate  # noqa: E402
 from cutile_sim.errors import OutOfBoundsError, UsageError  # noqa: E402
 from cutile_sim.traces import export_tvz, load_trace, trace, tracing, write_tvz  # noqa: E402
-
-
-@ct.kernel
-def matmul(a, b, c, M: ct.Constant[int], N: ct.Constant[int], K: ct.Constant[int]):
-    i, j = ct.bid(0), ct.bid(1)
-    acc = ct.zeros((M, N), ct.float32)
-    for k in range(ct.num_tiles(a, 1, (M, K))):
-        x = ct.load(a, (i, k), (M, K), padding_mode=ct.PaddingMode.ZERO)
-        y = ct.load(b, (k, j), (K, N), padding_mode=ct.PaddingMode.ZERO)
-        acc = ct.mma(x, y, acc)
-    ct.store(c, (i, j), acc.astype(c.dtype))
-
-
-@ct.kernel
-def copy(x, y, M: ct.Constant[int], N: ct.Constant[int]):
-    i, j = ct.bid(0), ct.bid(1)
-    ct.store(y, (i, j), ct.load(x, (i, j), (M, N)))
 
 
 @ct.kernel
@@ -39,11 +24,6 @@ def batched(a, b, c):
     x = ct.load(a, (0, 0, 0), (2, 16, 16))
     y = ct.load(b, (0, 0, 0), (2, 16, 16))
     ct.store(c, (0, 0, 0), ct.matmul(x, y))
-
-
-@ct.kernel
-def count(x, bins, TILE: ct.Constant[int]):
-    ct.atomic_add(bins, ct.load(x, (ct.bid(0),), (TILE,)), 1)
 
 
 @ct.kernel
@@ -60,12 +40,6 @@ def one_each(x, y):
 @ct.kernel
 def row_max(x, y, M: ct.Constant[int], N: ct.Constant[int]):
     ct.store(y, (ct.bid(0),), ct.max(ct.load(x, (ct.bid(0), 0), (M, N)), axis=1))
-
-
-@ct.kernel
-def overrun(x):
-    at = ct.bid(0) * 4 + ct.arange(4, dtype=ct.int32)
-    ct.scatter(x, at + 1, ct.gather(x, at), check_bounds=False)
 
 
 def test_lists_of_arrays(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 ct = pytest.importorskip("cuda.tile")
 pytestmark = pytest.mark.cutile
 
+from traced_kernels import pick  # noqa: E402
+
 from cutile_sim import simulate  # noqa: E402
 from cutile_sim.errors import UsageError  # noqa: E402
 from cutile_sim.traces import load_trace, trace, tracing  # noqa: E402
@@ -31,12 +33,6 @@ from cutile_sim.traces.options import TraceOptions  # noqa: E402
 def double(x, TILE: ct.Constant[int]):
     i = ct.bid(0)
     ct.store(x, (i,), ct.load(x, (i,), (TILE,)) * 2)
-
-
-@ct.kernel
-def pick(x, index, y, TILE: ct.Constant[int]):
-    at = ct.load(index, (ct.bid(0),), (TILE,))
-    ct.scatter(y, ct.bid(0) * TILE + ct.arange(TILE, dtype=ct.int32), ct.gather(x, at))
 
 
 def blocks_of(launch: Any) -> int:

@@ -12,30 +12,10 @@ import pytest
 ct = pytest.importorskip("cuda.tile")
 pytestmark = pytest.mark.cutile
 
+from traced_kernels import count, matmul, overrun, pick  # noqa: E402
+
 from cutile_sim.errors import OutOfBoundsError, UsageError  # noqa: E402
 from cutile_sim.traces import LaunchTrace, load_trace, trace  # noqa: E402
-
-
-@ct.kernel
-def matmul(a, b, c, M: ct.Constant[int], N: ct.Constant[int], K: ct.Constant[int]):
-    i, j = ct.bid(0), ct.bid(1)
-    acc = ct.zeros((M, N), ct.float32)
-    for k in range(ct.num_tiles(a, 1, (M, K))):
-        x = ct.load(a, (i, k), (M, K), padding_mode=ct.PaddingMode.ZERO)
-        y = ct.load(b, (k, j), (K, N), padding_mode=ct.PaddingMode.ZERO)
-        acc = ct.mma(x, y, acc)
-    ct.store(c, (i, j), acc.astype(c.dtype))
-
-
-@ct.kernel
-def pick(x, index, y, TILE: ct.Constant[int]):
-    at = ct.load(index, (ct.bid(0),), (TILE,))
-    ct.scatter(y, ct.bid(0) * TILE + ct.arange(TILE, dtype=ct.int32), ct.gather(x, at))
-
-
-@ct.kernel
-def count(x, bins, TILE: ct.Constant[int]):
-    ct.atomic_add(bins, ct.load(x, (ct.bid(0),), (TILE,)), 1)
 
 
 @ct.kernel
@@ -43,12 +23,6 @@ def row_sums(x, y, WIDTH: ct.Constant[int]):
     row = ct.load(x, (ct.bid(0), 0), (1, WIDTH))
     if ct.bid(0) % 2 == 0:
         ct.store(y, (ct.bid(0),), ct.sum(row, axis=1))
-
-
-@ct.kernel
-def overrun(x):
-    at = ct.bid(0) * 4 + ct.arange(4, dtype=ct.int32)
-    ct.scatter(x, at + 1, ct.gather(x, at), check_bounds=False)
 
 
 @ct.kernel
@@ -173,7 +147,7 @@ def test_filters_by_line_array_and_kind() -> None:
         {"lines": (line,)},
         {"names": ("c",)},
         {"kinds": ("store",)},
-        {"lines": (f"test_records.py:{line}",)},
+        {"lines": (f"traced_kernels.py:{line}",)},
     ):
         only = trace(matmul, (2, 2), a, b, c, 16, 16, 16, **filters).launches[0]
         want = touched(traced.launches[0], **filters)
