@@ -1,10 +1,20 @@
-"""Lanes that lie evenly in memory, found among lanes that could lie anywhere."""
+"""Lanes that lie evenly in memory: from steps to items, and back where lanes could lie anywhere."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+
+
+def even_items(first: int, shape: Sequence[int], steps: Sequence[int]) -> np.ndarray:
+    """Items (int64, of that shape): the first plus so many steps along each axis. Not to be written to."""
+    items: np.ndarray = np.full((1,) * len(shape), first, np.int64)
+    for axis, (n, step) in enumerate(zip(shape, steps, strict=True)):
+        lanes = [1] * len(shape)
+        lanes[axis] = n
+        items = items + (np.arange(n, dtype=np.int64) * step).reshape(lanes)
+    return np.broadcast_to(items, tuple(shape))
 
 
 def even_steps(items: np.ndarray) -> tuple[int, tuple[int, ...]] | None:
@@ -28,9 +38,4 @@ def even_steps(items: np.ndarray) -> tuple[int, tuple[int, ...]] | None:
         last += step * (n - 1)
     if int(items.flat[-1]) != last:  # most uneven lanes are known by their last
         return None
-    expected: Any = np.int64(first)
-    for axis, (n, step) in enumerate(zip(items.shape, steps, strict=True)):
-        lanes = [1] * items.ndim
-        lanes[axis] = n
-        expected = expected + (np.arange(n, dtype=np.int64) * step).reshape(lanes)
-    return (first, tuple(steps)) if np.array_equal(np.broadcast_to(expected, items.shape), items) else None
+    return (first, tuple(steps)) if np.array_equal(even_items(first, items.shape, steps), items) else None

@@ -7,7 +7,7 @@ still names the array it started from, and finding an address's allocation is a 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -146,6 +146,12 @@ class AddressSpace:
         self.lock = threading.Lock()
         self.several_threads = False
         self.tolerate: Callable[[Any, np.ndarray, int | None], None] | None = None
+
+    def extents(self) -> Iterator[tuple[Allocation, Extent]]:
+        """Every array argument with its allocation."""
+        for allocation in dict.fromkeys(self.allocations.values()):  # a large one has several slots
+            for extent in allocation.extents:
+                yield allocation, extent
 
     def _place(self, data: np.ndarray, name: str, keepalive: object) -> Allocation:
         slots = 1 + (int(data.size) + HALF_SLOT_BYTES) // SLOT_BYTES

@@ -154,24 +154,14 @@ def atomic_red_view_tko(
     _updated(cx, lanes.addresses, lanes.valid, stored, mode, element, wants_old=False)
 
 
-def _addresses(window: Window) -> np.ndarray:
-    size = window.element.size_bytes
-    total: np.ndarray = np.full((1,) * len(window.shape), window.allocation.address + window.offset_bytes, np.int64)
-    for axis, (n, stride) in enumerate(zip(window.shape, window.strides_elems, strict=True)):
-        lanes = [1] * len(window.shape)
-        lanes[axis] = n
-        total = total + (np.arange(n, dtype=np.int64) * (stride * size)).reshape(lanes)
-    return np.broadcast_to(total, window.shape)
-
-
 def _as_lanes(cx: Context, place: Window | Edge | Lanes) -> Lanes:
     if isinstance(place, Lanes):
         return place
     if isinstance(place, Window):
-        return Lanes(_addresses(place), None)
+        return Lanes(place.addresses(), None)
     addresses = np.zeros(place.shape, np.int64)
     valid = np.zeros(place.shape, bool)
     for target, part in place.parts:
-        addresses[target] = _addresses(part)
+        addresses[target] = part.addresses()
         valid[target] = True
     return Lanes(addresses, valid)

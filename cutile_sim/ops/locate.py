@@ -17,6 +17,7 @@ from cutile_sim.dtypes import ElementType
 from cutile_sim.engine.values import Deferred, TileView
 from cutile_sim.errors import OutOfBoundsError
 from cutile_sim.memory.access import LaneFault, check_range, check_writeable, describe_address, misaligned, window
+from cutile_sim.memory.even import even_items
 from cutile_sim.memory.space import AddressSpace, Allocation
 from cutile_sim.ops.whole_tiles import WholeTiles, whole_tiles
 from cutile_sim.tileir.types import GatherScatterViewType, PartitionViewType
@@ -40,6 +41,12 @@ class Window:
     def read(self) -> np.ndarray:
         """The window's memory itself, in storage form: copy what must outlive later stores."""
         return window(self.allocation, self.offset_bytes, self.shape, self.strides_elems, self.element)
+
+    def addresses(self) -> np.ndarray:
+        """A byte address a lane (int64, of the window's shape). Not to be written to."""
+        size = self.element.size_bytes
+        first = self.allocation.address + self.offset_bytes
+        return even_items(first, self.shape, [s * size for s in self.strides_elems])
 
     def compute(self, value: Deferred) -> int:
         """Compute a value of the window's shape right into it. Returns bytes written."""
@@ -175,10 +182,7 @@ def _affine(index: np.ndarray) -> tuple[int, tuple[int, int, int]] | None:
         int(index[0, 1, 0]) - first if y > 1 else 0,
         int(index[0, 0, 1]) - first if x > 1 else 0,
     )
-    grid = np.full((1, 1, 1), first, np.int64)
-    for n, step, shape in zip(index.shape, steps, ((-1, 1, 1), (1, -1, 1), (1, 1, -1)), strict=True):
-        grid = grid + (np.arange(n, dtype=np.int64) * step).reshape(shape)
-    return (first, steps) if np.array_equal(grid, index) else None
+    return (first, steps) if np.array_equal(even_items(first, index.shape, steps), index) else None
 
 
 def _affine_dims(view: TileView, index: tuple[np.ndarray, ...]) -> list[_Dim] | None:

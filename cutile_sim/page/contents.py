@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -81,22 +80,13 @@ def _put(values: np.ndarray, known: np.ndarray, access: Access, tile: np.ndarray
 
 def _of_group(access: Access, tile: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
     """Elements that all blocks of a whole group touch, and what the tile has there, of one shape."""
-    if access.is_window:
-        assert access.strides is not None
-        places: Any = np.full((1,) * (3 + len(access.tile_shape)), access.offset, np.int64)
-        for axis, (n, stride) in enumerate(zip(access.shape, access.strides, strict=True)):
-            lanes = [1] * len(access.shape)
-            lanes[axis] = n
-            places = places + (np.arange(n, dtype=np.int64) * stride).reshape(lanes)
-        if tile is not None:
-            # A tile that is cut off at the array's end lies at its own beginning.
-            batch = [
-                slice(b, e) if n > 1 else slice(None)
-                for b, e, n in zip(access.begin, access.end, tile.shape, strict=False)
-            ]
-            tile = tile[(*batch, *(slice(n) for n in access.tile_shape))]
-    else:
-        places = access.lanes.astype(np.int64) + access.offset
+    places = access.offsets_of_all()
+    if access.is_window and tile is not None:
+        # A tile that is cut off at the array's end lies at its own beginning.
+        batch = [
+            slice(b, e) if n > 1 else slice(None) for b, e, n in zip(access.begin, access.end, tile.shape, strict=False)
+        ]
+        tile = tile[(*batch, *(slice(n) for n in access.tile_shape))]
     places = np.broadcast_to(places, np.broadcast_shapes(places.shape, () if tile is None else tile.shape))
     held = None if tile is None else np.broadcast_to(tile, places.shape)
     if not access.is_window and access.mask is not None:

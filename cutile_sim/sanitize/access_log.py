@@ -10,7 +10,7 @@ import numpy as np
 from cutile_sim.engine.context import Context
 from cutile_sim.engine.group import Group
 from cutile_sim.memory.access import Places
-from cutile_sim.memory.even import even_steps
+from cutile_sim.memory.even import even_items, even_steps
 from cutile_sim.memory.space import SLOT_BITS, Allocation
 from cutile_sim.ops.locate import Edge, Lanes, Window
 from cutile_sim.sanitize.accesses import BLOCK_BITS, BLOCK_MASK, Access, Intervals, Memory, kept, worked_out
@@ -302,7 +302,7 @@ class AccessLog:
         if not conflict.any():
             return
         if items is None:
-            where = _window_items(access)[conflict]
+            where = even_items(access.offset_items, access.shape, access.strides_items)[conflict]
             keys = np.broadcast_to(mine, access.shape)[conflict]
         else:
             where, keys = items[conflict], mine[conflict]
@@ -324,12 +324,3 @@ def _reach(offset: int, shape: tuple[int, ...], strides: tuple[int, ...], item: 
     """The first item of a window, and the end of its last one."""
     steps = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
     return offset + sum(min(0, s) for s in steps), offset + sum(max(0, s) for s in steps) + item
-
-
-def _window_items(access: Access) -> np.ndarray:
-    total: np.ndarray = np.full((1,) * len(access.shape), access.offset_items, np.int64)
-    for axis, (n, stride) in enumerate(zip(access.shape, access.strides_items, strict=True)):
-        lanes = [1] * len(access.shape)
-        lanes[axis] = n
-        total = total + (np.arange(n, dtype=np.int64) * stride).reshape(lanes)
-    return np.broadcast_to(total, access.shape)

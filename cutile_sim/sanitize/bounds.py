@@ -26,7 +26,7 @@ class Bounds(Check):
     def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
         watch.cx.space.tolerate = self._note
-        crowded = [e for a, _ in watch.extents() if len(a.extents) > 1 for e in a.extents]
+        crowded = [e for a, _ in watch.cx.space.extents() if len(a.extents) > 1 for e in a.extents]
         self.own = {op: e for op in watch.roots if (e := watch.array_of(op)) is not None and e in crowded}
 
     def loaded(self, place: Any, mask: np.ndarray | None, element: ElementType, cx: Context) -> None:
@@ -37,7 +37,7 @@ class Bounds(Check):
             return
         if isinstance(place, (Window, Edge)) and all(_is_within(w, extent) for w in windows_of(place)):
             return
-        allocation = next(a for a, e in self.watch.extents() if e is extent)
+        allocation = next(a for a, e in self.watch.cx.space.extents() if e is extent)
         addresses, lanes = lane_addresses(place), counting(place, mask)
         offsets = addresses - allocation.address
         others = [e for e in allocation.extents if e is not extent]

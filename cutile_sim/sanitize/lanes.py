@@ -31,17 +31,6 @@ def addresses_of(place: Any) -> np.ndarray:
     return place.addresses() if isinstance(place, Places) else place
 
 
-def window_addresses(window: Window) -> np.ndarray:
-    """A byte address a lane of a window."""
-    size = window.element.size_bytes
-    total = np.full((1,) * len(window.shape), window.allocation.address + window.offset_bytes, np.int64)
-    for axis, (n, stride_elems) in enumerate(zip(window.shape, window.strides_elems, strict=True)):
-        lanes = [1] * len(window.shape)
-        lanes[axis] = n
-        total = total + (np.arange(n, dtype=np.int64) * (stride_elems * size)).reshape(lanes)
-    return np.broadcast_to(total, window.shape)
-
-
 def windows_of(place: Window | Edge) -> list[Window]:
     """The windows that a place is made of."""
     return [place] if isinstance(place, Window) else [window for _, window in place.parts]
@@ -50,10 +39,10 @@ def windows_of(place: Window | Edge) -> list[Window]:
 def lane_addresses(place: Any) -> np.ndarray:
     """A byte address a lane of any place; 0 for lanes of an `Edge` that are cut off."""
     if isinstance(place, Window):
-        return window_addresses(place)
+        return place.addresses()
     if isinstance(place, Edge):
         addresses = np.zeros(place.shape, np.int64)
         for target, part in place.parts:
-            addresses[target] = window_addresses(part)
+            addresses[target] = part.addresses()
         return addresses
     return addresses_of(place)

@@ -158,7 +158,7 @@ class Outputs(Check):
 
     def finished(self, cx: Context) -> None:
         """Look for elements that nothing wrote."""
-        for allocation, extent in list(self.watch.extents()):
+        for allocation, extent in list(self.watch.cx.space.extents()):
             memory = self.log.memories.get(allocation)
             required = extent.name in self.watch.options.outputs
             stored = memory is not None and any(op.spec.effect == "write" for op in memory.write_ops)
@@ -280,7 +280,7 @@ class Outputs(Check):
 
     def _input_ends_at(self, output: Extent, length: int, begin: int) -> bool:
         """Whether an array that is only read is read just as far along a dimension of that length."""
-        for allocation, extent in self.watch.extents():
+        for allocation, extent in self.watch.cx.space.extents():
             memory = self.log.memories.get(allocation)
             if memory is None or memory.has_writes or memory.has_forgotten or extent.name == output.name:
                 continue

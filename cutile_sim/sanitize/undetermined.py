@@ -61,7 +61,7 @@ class Undetermined(Check):
             for value in (*op.results, *(a for r in op.regions for a in r.arguments)):
                 if (none := clean_of(value)) is not None:
                     self.clean[value.index] = none
-        for allocation, extent in watch.extents():
+        for allocation, extent in watch.cx.space.extents():
             if extent.name in watch.options.uninitialised:
                 state = self.memory.setdefault(allocation, np.zeros(allocation.size_bytes, np.uint8))
                 state[extent.first_byte : extent.end_byte] = UNDETERMINED

@@ -13,7 +13,7 @@ from cutile_sim.engine.instructions import Jump
 from cutile_sim.engine.plan import Plan
 from cutile_sim.findings import Finding, Severity
 from cutile_sim.memory.access import describe_address
-from cutile_sim.memory.space import Allocation, Extent
+from cutile_sim.memory.space import Extent
 from cutile_sim.sanitize.options import SanitizeOptions
 from cutile_sim.source import users_line
 from cutile_sim.tileir.core import Location, Op, Value
@@ -158,15 +158,6 @@ class Watch:
     def words_for(self, address: int, size_bytes: int) -> str:
         """Array and index of an address, in words."""
         return describe_address(self.cx.space, address, size_bytes)
-
-    def extents(self) -> Iterator[tuple[Allocation, Extent]]:
-        """Every array argument with its allocation."""
-        seen: set[int] = set()
-        for allocation in self.cx.space.allocations.values():
-            if id(allocation) not in seen:
-                seen.add(id(allocation))
-                for extent in allocation.extents:
-                    yield allocation, extent
 
     # Origins
 

@@ -142,13 +142,14 @@ class OpInfo:
             int(entry["parent"]),
             int(entry["region"]),
             {str(k): tuple(map(int, v)) if isinstance(v, list) else (int(v),) for k, v in entry["operands"].items()},
-            _values(entry["results"]),
-            tuple(map(_values, entry["arguments"])),
+            values_from_json(entry["results"]),
+            tuple(map(values_from_json, entry["arguments"])),
             int(entry["flops"]),
             None if entry.get("axis") is None else int(entry["axis"]),
             None if tile is None else (tuple(map(int, tile["shape"])), str(tile["element"])),
         )
 
 
-def _values(entries: list[Mapping[str, Any]]) -> tuple[tuple[int, str], ...]:
+def values_from_json(entries: list[Mapping[str, Any]]) -> tuple[tuple[int, str], ...]:
+    """Numbers and types of values. Raises KeyError, TypeError or ValueError for what no writer wrote."""
     return tuple((int(v["id"]), str(v["type"])) for v in entries)

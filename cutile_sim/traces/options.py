@@ -152,13 +152,16 @@ class TraceOptions:
         chain = () if op.location is None else tuple(op.location.chain())
         return kind_of(op) in self.kinds and (not self.ranges or any(r.holds(chain) for r in self.ranges))
 
+    @property
+    def takes_every_block(self) -> bool:
+        """Whether no block is left out."""
+        return not self.boxes and self.every == 1
+
     def chosen(self, ids: tuple[np.ndarray, np.ndarray, np.ndarray], numbers: np.ndarray) -> np.ndarray | None:
         """Which blocks of a group are recorded, over its batch shape; None for all.
 
         `ids` are the blocks' ids along z, y, x, `numbers` their places in launch order.
         """
-        if not self.boxes and self.every == 1:
-            return None
         wanted = np.ones(numbers.shape, bool)
         if self.boxes:
             wanted = np.zeros(numbers.shape, bool)

@@ -46,17 +46,9 @@ class Arrays:
 
     def __init__(self, cx: Context) -> None:
         self.cx = cx
-        self.entries: list[dict[str, Any]] = []
-        self.extents: list[tuple[Allocation, Extent]] = []
-        self._numbers: dict[tuple[Allocation, Extent | None], int] = {}
-        seen: set[Allocation] = set()
-        for allocation in cx.space.allocations.values():
-            if allocation not in seen:
-                seen.add(allocation)
-                for extent in allocation.extents:
-                    self._numbers[allocation, extent] = len(self.entries)
-                    self.extents.append((allocation, extent))
-                    self.entries.append(_described(extent))
+        self.extents = list(cx.space.extents())
+        self.entries = [_described(extent) for _, extent in self.extents]
+        self._numbers: dict[tuple[Allocation, Extent | None], int] = {pair: n for n, pair in enumerate(self.extents)}
 
     def find(self, allocation: Allocation, offset_bytes: int) -> tuple[int, int]:
         """(number of the array at a byte of an allocation, the byte of that array's element 0)."""

@@ -23,7 +23,7 @@ from cutile_sim.traces.format import (
     launch_member,
     member,
 )
-from cutile_sim.traces.model import ArrayInfo, OpInfo
+from cutile_sim.traces.model import ArrayInfo, OpInfo, values_from_json
 from cutile_sim.traces.options import KINDS, BlockBox, LineRange
 from cutile_sim.traces.record import Chunk, Record
 
@@ -212,7 +212,7 @@ class LaunchTrace:
     def parameters(self) -> tuple[tuple[int, str], ...]:
         """Numbers and types of the values that the launch passes to the kernel."""
         with self.trace.damage():
-            return tuple((int(v["id"]), str(v["type"])) for v in self.facts["parameters"])
+            return values_from_json(self.facts["parameters"])
 
     @cached_property
     def sources(self) -> dict[str, str]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from cutile_sim.dtypes import element_type
 from cutile_sim.errors import UsageError
+from cutile_sim.memory.even import even_items
 from cutile_sim.traces.boxes import Box, box_of_elements, box_of_steps
 from cutile_sim.traces.format import RESULT
 from cutile_sim.traces.model import ArrayInfo, OpInfo
@@ -209,12 +210,14 @@ class Access:
     def steps(self) -> np.ndarray:
         """Of a window: the lanes' offsets from the first, over the tile's shape."""
         assert self.strides is not None
-        total: Any = np.zeros((1,) * len(self.tile_shape), np.int64)
-        for axis, (n, stride) in enumerate(zip(self.tile_shape, self.strides[3:], strict=True)):
-            lanes = [1] * len(self.tile_shape)
-            lanes[axis] = n
-            total = total + (np.arange(n, dtype=np.int64) * stride).reshape(lanes)
-        return np.broadcast_to(total, self.tile_shape)
+        return even_items(0, self.tile_shape, self.strides[3:])
+
+    def offsets_of_all(self) -> np.ndarray:
+        """Offsets in units (int64, over `shape`) of the lanes of all blocks, those that are masked off among them."""
+        if self.is_window:
+            assert self.strides is not None
+            return even_items(self.offset, self.shape, self.strides)
+        return self.lanes.astype(np.int64) + self.offset
 
     def elements(self, which: int) -> np.ndarray:
         """Elements of the array that one recorded block touches, counted from element 0 in memory (int64)."""

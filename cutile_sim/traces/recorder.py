@@ -125,9 +125,6 @@ class Recorder(Observer):
         if self._touch(place, mask, element, cx) and self.options.values:
             self._tiles.append((0, _copied(stored), element))
 
-    def updating(self, place: Any, mask: np.ndarray | None, element: ElementType, arg: np.ndarray, cx: Context) -> None:
-        self.storing(place, mask, element, arg, cx)
-
     # Recording
 
     def _touch(self, place: Any, mask: np.ndarray | None, element: ElementType, cx: Context) -> bool:
@@ -163,7 +160,8 @@ class Recorder(Observer):
     def _new_group(self, group: Group) -> _Blocks:
         if len(self._groups) >= KNOWN_GROUPS:
             self._groups.clear()
-        mask = self.options.chosen(group.ids, group.linear_ids(self._grid))
+        every = self.options.takes_every_block
+        mask = None if every else self.options.chosen(group.ids, group.linear_ids(self._grid))
         chosen = None if mask is None else np.flatnonzero(mask).astype(np.int32)
         row = -1
         if chosen is None or chosen.size:
