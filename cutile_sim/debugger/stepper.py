@@ -117,12 +117,12 @@ class Stepper(Follower):
     def wait(self) -> None:
         """Wait until the launch stops or ends. An interrupt stops it at its next operation."""
         self.is_started = self.is_running = True
-        try:
-            self._stopped.acquire()
-        except KeyboardInterrupt:
-            self._is_interrupted = True
-            self._stopped.acquire()
-        self.is_running = False
+        while self.is_running:
+            try:
+                self._stopped.acquire()
+                self.is_running = False
+            except KeyboardInterrupt:
+                self._is_interrupted = True
 
     def resume(self, errand: Errand) -> None:
         """Run on until an errand is done."""
