@@ -6,7 +6,7 @@ import math
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -89,10 +89,13 @@ class Program:
     order: OrderReason | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> AbstractContextManager[None]:
         """One launch at a time where the module has globals: threads here do not see each other's updates as atomic."""
-        with self.lock if self.globals else nullcontext():
+        return self._alone() if self.globals else nullcontext()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with self.lock:
             try:
                 yield
             except BaseException:
@@ -235,6 +238,9 @@ def launch(
     except CutileSimError as error:
         error.printed = _text(contexts)
         raise
+    finally:
+        for cx in contexts:
+            cx.end()
     written = dict.fromkeys(n for n, allocation, _ in named if allocation.written and n in may_be_written)
     return LaunchResult(
         printed=_text(contexts),
@@ -269,9 +275,9 @@ def _text(contexts: Sequence[Context]) -> str:
 def _value(space: AddressSpace, param: LaunchParam, named: list[tuple[str, Allocation, Extent]]) -> np.ndarray:
     """The value of one launch parameter: a scalar, the same for all blocks."""
     if isinstance(param, ScalarParam):
-        return np.array(param.value).astype(param.element.carrier).reshape(1, 1, 1)
+        return np.array([[[param.value]]], param.element.carrier)
     if isinstance(param, PointerParam):
-        return np.array(map_array(space, param.array, named), np.int64).reshape(1, 1, 1)
+        return np.array([[[map_array(space, param.array, named)]]], np.int64)
     assert isinstance(param, ListBuffer)
     words = [w if isinstance(w, int) else map_array(space, w, named) for w in param.words]
     buffer = np.array(words, np.int64)
@@ -286,13 +292,9 @@ def map_array(space: AddressSpace, array: ArrayArg, named: list[tuple[str, Alloc
         array.base_address, array.base_bytes, array.name, writeable=array.writeable, owner=array.keepalive
     )
     offset = array.address - array.base_address
-    item = array.element.size_bytes
-    reach = [(n - 1) * s * item for n, s in zip(array.shape, array.strides_elems, strict=True)]
-    empty = any(n == 0 for n in array.shape)
-    first = offset + sum(min(0, r) for r in reach)
-    end = first if empty else offset + sum(max(0, r) for r in reach) + item
     extent = Extent(
-        array.name, first, end, offset, array.shape, array.strides_elems, item, array.writeable, array.dtype_name
+        *(array.name, offset, offset + array.span_bytes, array.shape, array.strides_elems),
+        *(array.element.size_bytes, array.writeable, array.dtype_name),
     )
     if extent not in allocation.extents:
         allocation.extents.append(extent)

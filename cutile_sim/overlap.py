@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -25,7 +26,7 @@ def check_outputs(arrays: Sequence[tuple[ArrayArg, bool]]) -> list[Overlap]:
     for i, (array, written) in enumerate(arrays):
         if not written:
             continue
-        if _repeats_elements(array):
+        if _repeats_elements(array.shape, array.strides_elems):
             raise UsageError(
                 f"output '{array.name}' has several elements in one place of memory (shape {array.shape}, strides "
                 f"{array.strides_elems}): which of them stays is left to chance; pass a copy"
@@ -43,14 +44,6 @@ def check_outputs(arrays: Sequence[tuple[ArrayArg, bool]]) -> list[Overlap]:
     return warnings
 
 
-def _bounds(array: ArrayArg) -> tuple[int, int]:
-    item = array.element.size_bytes
-    if any(n == 0 for n in array.shape):
-        return array.address, array.address
-    reach = sum((n - 1) * s for n, s in zip(array.shape, array.strides_elems, strict=True))
-    return array.address, array.address + (reach + 1) * item
-
-
 def is_same(a: ArrayArg, b: ArrayArg) -> bool:
     """Whether two arguments are one array."""
     return (a.address, a.shape, a.strides_elems) == (b.address, b.shape, b.strides_elems)
@@ -58,8 +51,7 @@ def is_same(a: ArrayArg, b: ArrayArg) -> bool:
 
 def share(a: ArrayArg, b: ArrayArg, *, if_unknown: bool = False) -> bool:
     """Whether two arrays have a byte of memory in common; `if_unknown` where that is hard to tell."""
-    (low_a, end_a), (low_b, end_b) = _bounds(a), _bounds(b)
-    if end_a <= low_b or end_b <= low_a:
+    if a.address + a.span_bytes <= b.address or b.address + b.span_bytes <= a.address:
         return False
     try:
         return np.shares_memory(_as_array(a), _as_array(b), max_work=EXACT_WORK)  # type: ignore[arg-type]
@@ -68,8 +60,7 @@ def share(a: ArrayArg, b: ArrayArg, *, if_unknown: bool = False) -> bool:
 
 
 def _as_array(array: ArrayArg) -> np.ndarray:
-    low, end = _bounds(array)
-    memory = np.asarray(HostMemory(low, end - low, False, array.keepalive))
+    memory = np.asarray(HostMemory(array.address, array.span_bytes, False, array.keepalive))
     item = array.element.size_bytes
     return np.ndarray(
         (*array.shape, item),
@@ -79,10 +70,11 @@ def _as_array(array: ArrayArg) -> np.ndarray:
     )
 
 
-def _repeats_elements(array: ArrayArg) -> bool:
+@lru_cache(maxsize=4096)
+def _repeats_elements(shape: tuple[int, ...], strides_elems: tuple[int, ...]) -> bool:
     """Whether two indices meet in one element. Taken as no where strides do not nest and indices are too many."""
-    axes = sorted((s, n) for s, n in zip(array.strides_elems, array.shape, strict=True) if n != 1)
-    count = math.prod(array.shape)
+    axes = sorted((s, n) for s, n in zip(strides_elems, shape, strict=True) if n != 1)
+    count = math.prod(shape)
     if count < 2 or axes[0][0] == 0:
         return count > 1
     if all(s >= inner_s * inner_n for (inner_s, inner_n), (s, _) in pairwise(axes)) or count > EXACT_WORK:

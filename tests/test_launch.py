@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -256,3 +258,17 @@ def test_threads_do_not_mix():
         printed = "".join(f"{b} of thread {number}\n" for b in range(12))
         sums = [sum(range(20 + b)) * number for b in range(12)]
         assert runs == ((printed, sums),) * 5
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_arrays_are_let_go_with_the_launch(workers):
+    x, y = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    simulate(add_one, 2, x, y, workers=workers, batch_blocks=1)
+    left = weakref.ref(x), weakref.ref(y)
+    gc.disable()
+    try:
+        simulate(add_one, 2, x, y, workers=workers, batch_blocks=1)
+        del x, y
+        assert left[0]() is None and left[1]() is None
+    finally:
+        gc.enable()

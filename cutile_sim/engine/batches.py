@@ -91,11 +91,9 @@ def batches(grid: tuple[int, int, int], shape: tuple[int, int, int], box: Box | 
     """Box groups that cover the grid in launch order, without values yet; or a box of it, [begin, end) an axis."""
     (x0, x1), (y0, y1), (z0, z1) = box or tuple((0, n) for n in grid)
     for z in range(z0, z1, shape[2]):
+        z_ids = np.arange(z, min(z + shape[2], z1), dtype=np.int32).reshape(-1, 1, 1)
         for y in range(y0, y1, shape[1]):
+            y_ids = np.arange(y, min(y + shape[1], y1), dtype=np.int32).reshape(1, -1, 1)
             for x in range(x0, x1, shape[0]):
-                ids = (
-                    np.arange(z, min(z + shape[2], z1), dtype=np.int32).reshape(-1, 1, 1),
-                    np.arange(y, min(y + shape[1], y1), dtype=np.int32).reshape(1, -1, 1),
-                    np.arange(x, min(x + shape[0], x1), dtype=np.int32).reshape(1, 1, -1),
-                )
-                yield Group(ids, True, [], 0, [])
+                x_ids = np.arange(x, min(x + shape[0], x1), dtype=np.int32).reshape(1, 1, -1)
+                yield Group((z_ids, y_ids, x_ids), True, [], 0, [])

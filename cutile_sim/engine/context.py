@@ -92,6 +92,12 @@ class Context:
             allocation.on_write = partial(self._take_back, allocation)
         return memory
 
+    def end(self) -> None:
+        """Let go of what refers back to here, or the launch's arrays would live until the next garbage collection."""
+        self.live = list
+        for allocation in self.space.allocations.values():
+            allocation.on_write = None
+
     def _take_back(self, allocation: Allocation) -> None:
         allocation.on_write = None
         memory = allocation.data

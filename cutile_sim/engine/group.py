@@ -43,8 +43,9 @@ class Group:
         self.is_box = is_box
         self.slots = slots
         self.pc = pc
-        self.shape: BatchShape = np.broadcast_shapes(*(i.shape for i in ids))  # type: ignore[assignment]
-        self.size = self.shape[0] * self.shape[1] * self.shape[2]
+        z, y, x = ids[0].shape[0], ids[1].shape[1], ids[2].shape[2]
+        self.shape: BatchShape = (z, y, x)
+        self.size = z * y * x
         self.turns = 0
         self.carried: list[Any] | None = None
         self.is_idle = False

@@ -22,9 +22,11 @@ Uniform = int
 BatchShape = tuple[int, int, int]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class TensorView:
-    """An array in simulated memory. A number is an int where all blocks of the group share it, else int64 [z, y, x]."""
+    """An array in simulated memory. A number is an int where all blocks of the group share it, else int64 [z, y, x].
+    Only to be read.
+    """
 
     base: Uniform | Batched
     shape: tuple[Uniform | Batched, ...]
@@ -42,9 +44,9 @@ class TensorView:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class TileView:
-    """A tensor view cut into tiles as its Tile IR type says."""
+    """A tensor view cut into tiles as its Tile IR type says. Only to be read."""
 
     tensor: TensorView
     type: ViewType
@@ -66,7 +68,7 @@ class Deferred:
         self._function = function
         self._slots = slots
         self._operands = operands
-        self.shape = np.broadcast_shapes(*(slots[i].shape for i in operands))
+        self.shape = np.broadcast(*[slots[i] for i in operands]).shape
 
     def value(self, out: np.ndarray | None = None) -> np.ndarray:
         """Compute it: into `out`, an array of its shape and carrier type, where that is possible."""
@@ -75,7 +77,7 @@ class Deferred:
 
 def uniform(value: np.ndarray) -> Uniform | Batched:
     """An integer scalar of the whole group as a Python int, where it is one; else int64 [z, y, x]."""
-    return int(value.item()) if value.size == 1 else value.astype(np.int64)
+    return value.item() if value.size == 1 else value.astype(np.int64)
 
 
 def map_value(value: Any, change: Callable[[np.ndarray], np.ndarray]) -> Any:

@@ -73,6 +73,7 @@ class ArrayArg:
         address: Host address of the element at index 0.
         shape: Elements along each axis.
         strides_elems: Elements to step along each axis; never negative.
+        span_bytes: From the element at index 0 to the end of the last one; 0 if there is none.
         writeable: False for an array that a kernel may only read.
         base_address: Host address of the allocation that the array is a view of.
         base_bytes: Size of that allocation, as far as it can be known.
@@ -85,6 +86,7 @@ class ArrayArg:
     address: int
     shape: tuple[int, ...]
     strides_elems: tuple[int, ...]
+    span_bytes: int
     writeable: bool
     base_address: int
     base_bytes: int
@@ -168,7 +170,6 @@ def _read_ndarray(array: np.ndarray, name: str) -> ArrayArg:
     dtype = _BY_NUMPY_DTYPE.get(array.dtype)
     if dtype is None or isinstance(array, np.ma.MaskedArray):
         raise _refusal(array, name)
-    element = dtype.element
     size_bytes = array.dtype.itemsize
     address, read_only = array.__array_interface__["data"]
     shape = array.shape
@@ -181,7 +182,8 @@ def _read_ndarray(array: np.ndarray, name: str) -> ArrayArg:
         base_address, base_bytes = _byte_bounds(_root(array))
     check_placement(name, "array", address, span_bytes, size_bytes, base_address, base_bytes)
     return ArrayArg(
-        name, element, dtype.name, address, shape, strides_elems, not read_only, base_address, base_bytes, array
+        *(name, dtype.element, dtype.name, address, shape, strides_elems, span_bytes),
+        *(not read_only, base_address, base_bytes, array),
     )
 
 

@@ -237,7 +237,7 @@ def _invalid(path: tuple[int, ...]) -> str:
 
 
 def _name(path: tuple[int, ...], names: tuple[str, ...]) -> str:
-    return names[path[0]] + "".join(f"[{index}]" for index in path[1:])
+    return names[path[0]] + "".join([f"[{index}]" for index in path[1:]])
 
 
 def _type_name(value: Any) -> str:

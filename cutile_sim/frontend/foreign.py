@@ -108,7 +108,8 @@ def _array_arg(
     base_address, base_bytes = base or (address, span_bytes)
     check_placement(name, kind, address, span_bytes, size_bytes, base_address, base_bytes)
     return ArrayArg(
-        name, dtype.element, dtype.name, address, shape, strides, writeable, base_address, base_bytes, keepalive
+        *(name, dtype.element, dtype.name, address, shape, strides, span_bytes),
+        *(writeable, base_address, base_bytes, keepalive),
     )
 
 

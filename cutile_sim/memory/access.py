@@ -83,7 +83,7 @@ def describe_address(space: AddressSpace, address: int, size_bytes: int) -> str:
 
 def describe_place(extent: Extent, offset_bytes: int) -> str:
     """An offset within the allocation as one of its arrays sees it: which index it is, or by how much it is outside."""
-    relative = offset_bytes - extent.offset_bytes
+    relative = offset_bytes - extent.first_byte
     shape = "x".join(map(str, extent.shape)) or "scalar"
     what = f"array '{extent.name}' of shape {shape}"
     if relative % extent.item_bytes:
@@ -155,6 +155,9 @@ def check_range(allocation: Allocation, first_byte: int, end_byte: int) -> bool:
         return False
     if not allocation.extents:
         return True
+    for extent in allocation.extents:
+        if extent.first_byte <= first_byte and end_byte <= extent.end_byte:
+            return True
     at = first_byte
     for extent in sorted(allocation.extents, key=lambda e: e.first_byte):
         if extent.first_byte <= at < extent.end_byte:

@@ -22,14 +22,13 @@ HALF_SLOT_BYTES = SLOT_BYTES >> 1
 class Extent(NamedTuple):
     """One array argument inside an allocation: where it lies, for checks and for words.
 
-    `first_byte` and `end_byte` bound its elements within the allocation; `offset_bytes` is that of element 0.
-    `dtype_name` is cuTile's name of its element type, such as `uint8`.
+    `first_byte` is where element 0 starts within the allocation, `end_byte` where the last one ends. `dtype_name` is
+    cuTile's name of the element type, such as `uint8`.
     """
 
     name: str
     first_byte: int
     end_byte: int
-    offset_bytes: int
     shape: tuple[int, ...]
     strides_elems: tuple[int, ...]
     item_bytes: int
@@ -55,7 +54,7 @@ class Extent(NamedTuple):
         axes = sorted((s, n) for s, n in zip(self.strides_elems, self.shape, strict=True) if n > 1)
         if any(s < inner_s * inner_n for (inner_s, inner_n), (s, _) in pairwise(axes)):
             return inside
-        rest = (offsets_bytes - self.offset_bytes) // self.item_bytes
+        rest = (offsets_bytes - self.first_byte) // self.item_bytes
         for stride_elems, length in reversed(axes):
             if stride_elems > 0:
                 index = np.minimum(rest // stride_elems, length - 1)

@@ -17,20 +17,22 @@ from cutile_sim.dtypes import ElementType
 from cutile_sim.engine.values import Deferred, TileView
 from cutile_sim.errors import OutOfBoundsError
 from cutile_sim.memory.access import LaneFault, check_range, check_writeable, describe_address, misaligned, window
-from cutile_sim.memory.even import even_items
+from cutile_sim.memory.even import even_items, even_steps
 from cutile_sim.memory.space import AddressSpace, Allocation
 from cutile_sim.ops.whole_tiles import WholeTiles, whole_tiles
 from cutile_sim.tileir.types import GatherScatterViewType, PartitionViewType
 
 MAX_EDGE_PARTS = 16
+STILL = (0, 0, 0)
+"""Steps along the batch axes of what is the same for all blocks."""
 UNSIGNED_FAR = 1 << 40
 """Stands for a negative 64-bit index, which is unsigned and so beyond every tensor, where the true one would overflow.
 """
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Window:
-    """Tiles as one strided window: shape (z, y, x, *tile), strides in elements."""
+    """Tiles as one strided window: shape (z, y, x, *tile), strides in elements. Only to be read."""
 
     allocation: Allocation
     offset_bytes: int
@@ -59,9 +61,10 @@ class Window:
 
     def takes(self, shape: tuple[int, ...]) -> bool:
         """Whether each block has a tile of its own here, and a value of that shape fills them all."""
-        return shape == self.shape and not any(
-            n > 1 and s == 0 for n, s in zip(self.shape, self.strides_elems, strict=True)
-        )
+        if shape != self.shape:
+            return False
+        strides = self.strides_elems
+        return 0 not in strides or not any(n > 1 and s == 0 for n, s in zip(shape, strides, strict=True))
 
     def write(self, stored: np.ndarray) -> int:
         """Store into the window; where several blocks share a tile, the last one's stays. Returns bytes written."""
@@ -129,30 +132,31 @@ def locate(
     rank of the index is the view's. `whole` allows `WholeTiles` as an answer. Raises LaneFault where `inbounds`
     promises that a dimension stays inside and it does not.
     """
-    index = tuple(_unsigned(i) for i in index)
     dims = _affine_dims(view, index)
     if dims is not None:
         try:
             if all(d.is_inside() for d in dims):
-                return _window(space, view, dims, index, batch, verb)
+                return _window(space, view, dims, _batch(index, batch), verb)
             if not any(inbounds):
-                edge = _edge(space, view, dims, index, batch, verb)
+                edge = _edge(space, view, dims, _batch(index, batch), verb)
                 if edge is not None:
                     return edge
         except LaneFault:
             if space.tolerate is None:
                 raise
+    index = tuple(_unsigned(i) for i in index)
     tiles = whole_tiles(space, view, index, batch) if whole else None
     return _lanes(space, view, index, inbounds, batch, verb) if tiles is None else tiles
 
 
 def _unsigned(index: np.ndarray) -> np.ndarray:
     """An index read as unsigned (the IR's rule), as int64."""
-    if (index.size == 1 and index.item() >= 0) or not (index < 0).any():
-        return index.astype(np.int64, copy=False)
+    wide = index.astype(np.int64, copy=False)
+    if not (wide < 0).any():
+        return wide
     if index.dtype.itemsize == 8:
-        return np.where(index < 0, UNSIGNED_FAR, index)
-    return index.astype(np.int64) & ((1 << (8 * index.dtype.itemsize)) - 1)
+        return np.where(wide < 0, UNSIGNED_FAR, wide)
+    return wide & ((1 << (8 * index.dtype.itemsize)) - 1)
 
 
 def _steps_of(view: TileView) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -165,24 +169,23 @@ def _steps_of(view: TileView) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _affine(index: np.ndarray) -> tuple[int, tuple[int, int, int]] | None:
-    """(first, step along each batch axis) of an evenly spaced index, else None."""
+    """(first, step along each batch axis) of an evenly spaced index [z, y, x], read as unsigned; else None."""
     size = index.size
     if size == 1:
-        return int(index.item()), (0, 0, 0)
-    first = int(index[0, 0, 0])
+        return index.item() if index.item() >= 0 else _unsigned(index).item(), STILL
+    first, last = index.item(0), index.item(-1)
+    if first < 0 or last < 0:
+        return None
     z, y, x = index.shape
     if size in (x, y, z):
         row = index.ravel()
-        step = int(row[1]) - first
-        if not (row[1:] - row[:-1] == step).all():
+        step = row.item(1) - first
+        # Differences of neighbours may wrap; but then the last one is not where it should be.
+        if last != first + step * (size - 1) or not (row[1:] - row[:-1] == step).all():
             return None
         return first, (step if size == z else 0, step if size == y else 0, step if size == x else 0)
-    steps = (
-        int(index[1, 0, 0]) - first if z > 1 else 0,
-        int(index[0, 1, 0]) - first if y > 1 else 0,
-        int(index[0, 0, 1]) - first if x > 1 else 0,
-    )
-    return (first, steps) if np.array_equal(even_items(first, index.shape, steps), index) else None
+    found = even_steps(index)
+    return None if found is None or int(index.min()) < 0 else (first, found[1])  # type: ignore[return-value]
 
 
 def _affine_dims(view: TileView, index: tuple[np.ndarray, ...]) -> list[_Dim] | None:
@@ -200,7 +203,7 @@ def _affine_dims(view: TileView, index: tuple[np.ndarray, ...]) -> list[_Dim] | 
         pitch, tile = pitches[i], view.type.tile_shape[i]
         start = low = high = number * pitch
         steps = moves
-        if moves != (0, 0, 0):
+        if moves != STILL:
             steps = moves[0] * pitch, moves[1] * pitch, moves[2] * pitch
             for step, n in zip(steps, index[i].shape, strict=True):
                 if step > 0:
@@ -213,58 +216,40 @@ def _affine_dims(view: TileView, index: tuple[np.ndarray, ...]) -> list[_Dim] | 
 
 
 def _batch(index: tuple[np.ndarray, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
-    return np.broadcast_shapes(batch, *(i.shape[:3] for i in index))
+    for i in index:
+        if i.size > 1:
+            batch = tuple([max(n, m) for n, m in zip(batch, i.shape[:3], strict=True)])
+    return batch
 
 
-def _window(
-    space: AddressSpace,
-    view: TileView,
-    dims: list[_Dim],
-    index: tuple[np.ndarray, ...],
-    batch: tuple[int, ...],
-    verb: str,
-) -> Window:
-    shape = _batch(index, batch)
-    starts = [d.start for d in dims]
-    tile = tuple(d.tile for d in dims)
-    return _checked(space, view, dims, starts, shape, tile, verb)
-
-
-def _checked(
-    space: AddressSpace,
-    view: TileView,
-    dims: list[_Dim],
-    starts: list[int],
-    batch: tuple[int, ...],
-    tile: tuple[int, ...],
-    verb: str,
-) -> Window:
+def _window(space: AddressSpace, view: TileView, dims: list[_Dim], batch: tuple[int, ...], verb: str) -> Window:
     """A window whose bytes are checked against the allocation. Empty ones never reach here."""
     element = view.tensor.element
     base = view.tensor.base
     assert isinstance(base, int)
     size = element.size_bytes
-    place = along_z = along_y = along_x = 0
-    for start, d in zip(starts, dims, strict=True):
+    place = low = high = along_z = along_y = along_x = 0
+    for d in dims:
         stride = d.stride_elems
-        z, y, x = d.steps
-        place += start * stride
-        along_z, along_y, along_x = along_z + z * stride, along_y + y * stride, along_x + x * stride
-    address = base + size * place
-    strides = (along_z, along_y, along_x, *[d.stride_elems for d in dims])
-    shape = (*batch, *tile)
-    low = high = address
-    for n, stride in zip(shape, strides, strict=True):
-        if stride > 0:
-            high += (n - 1) * stride * size
+        place += d.start * stride
+        if stride >= 0:
+            low, high = low + d.first * stride, high + (d.end - 1) * stride
         else:
-            low += (n - 1) * stride * size
-    allocation = space.find(low)
-    position = (0,) * len(shape)
+            low, high = low + (d.end - 1) * stride, high + d.first * stride
+        if d.steps != STILL:
+            z, y, x = d.steps
+            along_z, along_y, along_x = along_z + z * stride, along_y + y * stride, along_x + x * stride
+    strides = (along_z, along_y, along_x, *[d.stride_elems for d in dims])
+    shape = (*batch, *[d.tile for d in dims])
+    address = base + size * place
+    allocation = space.find(base + size * low)
     if address % size:
-        raise misaligned(space, address, element, verb, position)
-    if allocation is None or not check_range(allocation, low - allocation.address, high + size - allocation.address):
-        _raise_outside(space, address, shape, strides, size, verb)
+        raise misaligned(space, address, element, verb, (0,) * len(shape))
+    if allocation is not None:
+        start = base - allocation.address
+        if check_range(allocation, start + size * low, start + size * (high + 1)):
+            return Window(allocation, start + size * place, shape, strides, element)
+    _raise_outside(space, address, shape, strides, size, verb)
     assert allocation is not None
     return Window(allocation, address - allocation.address, shape, strides, element)
 
@@ -285,16 +270,8 @@ def _raise_outside(
             )
 
 
-def _edge(
-    space: AddressSpace,
-    view: TileView,
-    dims: list[_Dim],
-    index: tuple[np.ndarray, ...],
-    batch: tuple[int, ...],
-    verb: str,
-) -> Edge | None:
+def _edge(space: AddressSpace, view: TileView, dims: list[_Dim], batch: tuple[int, ...], verb: str) -> Edge | None:
     """Windows over what lies inside, where each dimension moves along one batch axis at most, and no axis moves two."""
-    shape = _batch(index, batch)
     used: set[int] = set()
     choices: list[list[tuple[int | None, slice, int]]] = []
     for d in dims:
@@ -308,19 +285,19 @@ def _edge(
     parts = []
     for chosen in product(*choices):
         target = [slice(None)] * 3
-        part_batch = list(shape)
-        starts = []
+        part_batch = list(batch)
+        inside = []
         for d, (axis, blocks, count) in zip(dims, chosen, strict=True):
-            begin = d.start
+            start = last = d.start
             if axis is not None:
                 target[axis] = blocks
                 part_batch[axis] = blocks.stop - blocks.start
-                begin += d.steps[axis] * blocks.start
-            starts.append(begin)
+                start += d.steps[axis] * blocks.start
+                last += d.steps[axis] * (blocks.stop - 1)
+            inside.append(d._replace(start=start, tile=count, first=start, end=last + count))
             target.append(slice(0, count))
-        tile = tuple(count for _, _, count in chosen)
-        parts.append((tuple(target), _checked(space, view, dims, starts, tuple(part_batch), tile, verb)))
-    return Edge((*shape, *(d.tile for d in dims)), tuple(parts))
+        parts.append((tuple(target), _window(space, view, inside, tuple(part_batch), verb)))
+    return Edge((*batch, *(d.tile for d in dims)), tuple(parts))
 
 
 def _segments(d: _Dim, axis: int | None) -> list[tuple[int | None, slice, int]]:

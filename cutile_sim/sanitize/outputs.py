@@ -105,7 +105,7 @@ class Outputs(Check):
             return False
         offset_bytes = int(base.flat[0]) - allocation.address
         shape = tuple(int(np.asarray(n).flat[0]) for n in tensor.shape)
-        return any(offset_bytes == e.offset_bytes and shape == e.shape for e in allocation.extents)
+        return any(offset_bytes == e.first_byte and shape == e.shape for e in allocation.extents)
 
     def _missed(self, op: Op, view: TileView, array: str | None, lanes: np.ndarray, slots: list[Any]) -> None:
         """Note a block whose tile lies outside as a whole."""
@@ -196,7 +196,7 @@ class Outputs(Check):
             extent.shape,
             np.int64,
             keys.data,
-            extent.offset_bytes // memory.item_bytes * 8,
+            extent.first_byte // memory.item_bytes * 8,
             tuple(s * ratio * 8 for s in extent.strides_elems),
         )
         return window != 0

@@ -66,7 +66,7 @@ class Arrays:
                     "is_argument": False,
                 }
             )
-        return number, 0 if extent is None else extent.offset_bytes
+        return number, 0 if extent is None else extent.first_byte
 
 
 def _described(extent: Extent) -> dict[str, Any]:

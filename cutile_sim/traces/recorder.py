@@ -243,7 +243,7 @@ class Recorder(Observer):
                 extent.shape,
                 f"V{item}",
                 allocation.data,
-                extent.offset_bytes,
+                extent.first_byte,
                 tuple(s * item for s in extent.strides_elems),
             )
             data = np.ascontiguousarray(view).reshape(-1).view(np.uint8)

@@ -60,6 +60,7 @@ def placed(dtype_name, shape, strides_elems, offset_bytes=0, name="x"):
         base_address + offset_bytes,
         shape,
         strides_elems,
+        0,
         True,
         base_address,
         1 << 40,

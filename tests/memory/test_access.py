@@ -76,7 +76,7 @@ def test_what_is_no_address_at_all_is_out_of_bounds_however_it_is_aligned(space)
 
 
 def test_words_for_an_address(space):
-    x = Extent("x", 16, 64, 16, (3, 4), (4, 1), 4, True)
+    x = Extent("x", 16, 64, (3, 4), (4, 1), 4, True)
     a = place(space, np.zeros(100, np.uint8), x)
     b = place(space, np.zeros(8, np.uint8), name="list of arrays")
 
@@ -94,7 +94,7 @@ def test_words_for_an_address(space):
 
 
 def test_range_over_views_that_touch(space):
-    extents = [Extent("x", 0, 40, 0, (10,), (1,), 4, True), Extent("y", 40, 60, 40, (5,), (1,), 4, True)]
+    extents = [Extent("x", 0, 40, (10,), (1,), 4, True), Extent("y", 40, 60, (5,), (1,), 4, True)]
     a = place(space, np.zeros(100, np.uint8), *extents)
     for first, end, inside in ((0, 40, True), (20, 60, True), (20, 61, False), (-1, 4, False), (60, 64, False)):
         assert check_range(a, first, end) is inside
@@ -103,7 +103,7 @@ def test_range_over_views_that_touch(space):
 
 
 def test_writing_is_refused_where_no_writeable_argument_lies(space):
-    closed, opened = Extent("x", 0, 40, 0, (10,), (1,), 4, False), Extent("y", 20, 60, 20, (10,), (1,), 4, True)
+    closed, opened = Extent("x", 0, 40, (10,), (1,), 4, False), Extent("y", 20, 60, (10,), (1,), 4, True)
     a = place(space, np.zeros(60, np.uint8), closed, opened)
     check_writeable(a, 20, (0,))
     with pytest.raises(LaneFault, match="store into array 'x', which is read-only") as caught:

@@ -73,13 +73,11 @@ def test_holds_exactly_the_elements_of_a_strided_view(shape, gaps, offset_elems,
         for index in itertools.product(*map(range, shape))
     }
     item = 4
-    extent = Extent(
-        "x", 4 * min(elements), 4 * max(elements) + item, 4 * offset_elems, tuple(shape), tuple(strides), item, True
-    )
+    extent = Extent("x", 4 * min(elements), 4 * max(elements) + item, tuple(shape), tuple(strides), item, True)
     offsets = np.arange(-8, 4 * max(elements) + 12, item)
     assert {int(o) // 4 for o in offsets[extent.holds(offsets)]} == elements
 
 
 def test_holds_all_between_the_ends_where_strides_do_not_nest():
-    extent = Extent("x", 0, 20, 0, (3, 3), (1, 1), 4, True)
+    extent = Extent("x", 0, 20, (3, 3), (1, 1), 4, True)
     assert extent.holds(np.array([-4, 0, 16, 20])).tolist() == [False, True, True, False]

@@ -26,7 +26,7 @@ class Memory:
         self.values = np.arange(rows * columns, dtype=np.int32)
         self.shape = (rows, columns)
         allocation = self.space.place(self.values.view(np.uint8), "x")
-        allocation.extents.append(Extent("x", 0, self.values.nbytes, 0, self.shape, (columns, 1), 4, writeable=True))
+        allocation.extents.append(Extent("x", 0, self.values.nbytes, self.shape, (columns, 1), 4, writeable=True))
         self.base = allocation.address
 
     def view(self, tile: tuple[int, int], steps: tuple[int, int] | None = None, base: object = None) -> TileView:
