@@ -159,9 +159,4 @@ def _as_lanes(cx: Context, place: Window | Edge | Lanes) -> Lanes:
         return place
     if isinstance(place, Window):
         return Lanes(place.addresses(), None)
-    addresses = np.zeros(place.shape, np.int64)
-    valid = np.zeros(place.shape, bool)
-    for target, part in place.parts:
-        addresses[target] = part.addresses()
-        valid[target] = True
-    return Lanes(addresses, valid)
+    return Lanes(place.addresses(), place.valid())

@@ -89,6 +89,20 @@ class Edge:
     shape: tuple[int, ...]
     parts: tuple[tuple[tuple[slice, ...], Window], ...]
 
+    def addresses(self) -> np.ndarray:
+        """A byte address a lane (int64, of `shape`), 0 where it is cut off."""
+        addresses = np.zeros(self.shape, np.int64)
+        for target, part in self.parts:
+            addresses[target] = part.addresses()
+        return addresses
+
+    def valid(self) -> np.ndarray:
+        """Which lanes lie inside the tensor."""
+        valid = np.zeros(self.shape, bool)
+        for target, _ in self.parts:
+            valid[target] = True
+        return valid
+
 
 @dataclass(frozen=True)
 class Lanes:

@@ -13,7 +13,7 @@ from cutile_sim.memory.access import Places
 from cutile_sim.memory.even import even_items, even_steps
 from cutile_sim.memory.space import SLOT_BITS, Allocation
 from cutile_sim.ops.locate import Edge, Lanes, Window
-from cutile_sim.sanitize.accesses import BLOCK_BITS, BLOCK_MASK, Access, Intervals, Memory, kept, worked_out
+from cutile_sim.sanitize.accesses import BLOCK_BITS, BLOCK_MASK, Access, Intervals, Memory, kept, spanned, worked_out
 from cutile_sim.sanitize.lanes import addresses_of
 from cutile_sim.tileir.core import Op
 
@@ -71,11 +71,13 @@ class AccessLog:
 
     def _window(self, place: Window, op: Op, writes: bool, atomic: bool, blocks: np.ndarray) -> None:
         memory = self._memory(place.allocation, place.element.size_bytes)
-        ratio = place.element.size_bytes // memory.item_bytes or 1
+        ratio = memory.items_in(place.element.size_bytes)
         offset = place.offset_bytes // memory.item_bytes
-        strides = tuple(s * ratio for s in place.strides_elems)
-        low, high = _reach(offset, place.shape, strides, ratio)
-        self._note(memory, Access(self.number, op, writes, atomic, blocks, low, high, offset, place.shape, strides))
+        shape, strides = place.shape, place.strides_elems
+        if ratio > 1:
+            shape, strides = (*shape, ratio), (*(s * ratio for s in strides), 1)
+        low, high = _reach(offset, shape, strides)
+        self._note(memory, Access(self.number, op, writes, atomic, blocks, low, high, offset, shape, strides))
 
     def _lanes(self, place: Any, mask: np.ndarray | None, item_bytes: int, op: Op, writes: bool, atomic: bool) -> None:
         first = _some_address(place, mask)
@@ -86,7 +88,8 @@ class AccessLog:
             memory = self._memory(allocation, item_bytes)
             if not memory.has_plain if writes else not memory.has_writes:
                 # Where exactly does not matter as long as nobody does anything there that could be in conflict.
-                self._keep(memory, place.addresses if isinstance(place, Lanes) else place, mask, op, writes, atomic)
+                where = place.addresses if isinstance(place, Lanes) else place
+                self._keep(memory, where, mask, memory.items_in(item_bytes), op, writes, atomic)
                 return
         addresses = addresses_of(place)
         whole = even_steps(addresses) if mask is None and addresses.ndim >= 3 else None
@@ -95,11 +98,12 @@ class AccessLog:
             allocation = self.cx.space.find(first)
             if allocation is not None:
                 memory = self._memory(allocation, item_bytes)
-                size = memory.item_bytes
+                size, ratio = memory.item_bytes, memory.items_in(item_bytes)
                 offset = (first - allocation.address) // size
-                strides = tuple(s // size for s in strides_bytes)
-                shape = addresses.shape
-                low, high = _reach(offset, shape, strides, 1)
+                shape, strides = addresses.shape, tuple(s // size for s in strides_bytes)
+                if ratio > 1:
+                    shape, strides = (*shape, ratio), (*strides, 1)
+                low, high = _reach(offset, shape, strides)
                 if low >= 0 and high <= -(-allocation.size_bytes // size):
                     self._note(
                         memory,
@@ -127,10 +131,11 @@ class AccessLog:
                 same = (offsets >= 0) & (offsets < allocation.size_bytes)
                 if same.any():
                     memory = self._memory(allocation, item_bytes)
-                    items = offsets[same] // memory.item_bytes
+                    ratio = memory.items_in(item_bytes)
+                    items = spanned(offsets[same] // memory.item_bytes, ratio)
                     access = Access(
                         self.number, op, writes, atomic, self._blocks, int(items.min()), int(items.max()) + 1,
-                        items=items, keys=flat_keys[same],
+                        items=items, keys=flat_keys[same].repeat(ratio),
                     )  # fmt: skip
                     self.kept_bytes += items.nbytes * 2
                     self._note(memory, access)
@@ -142,6 +147,7 @@ class AccessLog:
         memory: Memory,
         place: Places | np.ndarray,
         mask: np.ndarray | None,
+        lane_items: int,
         op: Op,
         writes: bool,
         atomic: bool,
@@ -152,7 +158,7 @@ class AccessLog:
         else:
             self.kept_bytes += place.nbytes
         access = Access(
-            self.number, op, writes, atomic, self._blocks, 0, 1 << 62, place=place, mask=mask
+            self.number, op, writes, atomic, self._blocks, 0, 1 << 62, place=place, mask=mask, lane_items=lane_items
         )  # fmt: skip
         memory.note(access)
         if memory.is_spread:
@@ -320,7 +326,7 @@ def _some_address(place: Any, mask: np.ndarray | None) -> int | None:
     return int(np.broadcast_to(addresses, mask.shape).flat[at]) if mask.flat[at] else None
 
 
-def _reach(offset: int, shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> tuple[int, int]:
+def _reach(offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
     """The first item of a window, and the end of its last one."""
     steps = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
-    return offset + sum(min(0, s) for s in steps), offset + sum(max(0, s) for s in steps) + item
+    return offset + sum(min(0, s) for s in steps), offset + sum(max(0, s) for s in steps) + 1

@@ -30,6 +30,7 @@ class Access:
         items: Item indices, where it is no window, of `lane_shape`'s batch axes.
         keys: For `items`: `number << 32 | block + 1` of each.
         place, mask: Lanes whose items and keys are still to be worked out: `Places` or byte addresses.
+        lane_items: For `place`: how many items a lane spans, more than one where another array has narrower elements.
         low, high: The items it may touch.
     """
 
@@ -47,6 +48,7 @@ class Access:
     keys: np.ndarray | None = None
     place: Places | np.ndarray | None = None
     mask: np.ndarray | None = None
+    lane_items: int = 1
 
     @property
     def is_window(self) -> bool:
@@ -55,7 +57,7 @@ class Access:
 
     @property
     def size(self) -> int:
-        """Lanes, of a window."""
+        """Items, of a window."""
         return int(np.prod(self.shape))
 
     def is_same_window(self, other: Access) -> bool:
@@ -137,19 +139,20 @@ def worked_out(access: Access, allocation: Allocation, item_bytes: int) -> Acces
     inside = (offsets >= 0) & (offsets < allocation.size_bytes)
     if access.mask is not None:
         inside &= access.mask
-    return replace(
-        access,
-        items=offsets[inside] // item_bytes,
-        keys=np.broadcast_to(blocks, shape)[inside],
-        place=None,
-        mask=None,
-    )
+    items = spanned(offsets[inside] // item_bytes, access.lane_items)
+    keys = np.broadcast_to(blocks, shape)[inside].repeat(access.lane_items)
+    return replace(access, items=items, keys=keys, place=None, mask=None)
+
+
+def spanned(first_items: np.ndarray, lane_items: int) -> np.ndarray:
+    """All items of lanes, of which `first_items` are the first ones: so many a lane, those of a lane together."""
+    return first_items if lane_items == 1 else (first_items[:, None] + np.arange(lane_items)).ravel()
 
 
 @dataclass(eq=False)
 class Memory:
-    """The accesses of one allocation: those that wait, and what was spread out. `is_rewritten` says that some element
-    was written more than once.
+    """The accesses of one allocation: those that wait, and what was spread out. An item is an element of the array with
+    the narrowest ones. `is_rewritten` says that some element was written more than once.
     """
 
     allocation: Allocation
@@ -174,6 +177,10 @@ class Memory:
         self.waiting_reads = Intervals()
         for access in kept_reads:
             self.waiting_reads.add(access)
+
+    def items_in(self, size_bytes: int) -> int:
+        """How many items an element of that size spans."""
+        return size_bytes // self.item_bytes or 1
 
     def note(self, access: Access) -> None:
         """Remember what kinds of accesses there were."""

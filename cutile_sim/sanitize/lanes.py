@@ -15,10 +15,7 @@ def counting(place: Any, mask: np.ndarray | None) -> np.ndarray | None:
     if isinstance(place, Window):
         return None
     if isinstance(place, Edge):
-        valid = np.zeros(place.shape, bool)
-        for target, _ in place.parts:
-            valid[target] = True
-        return valid
+        return place.valid()
     if isinstance(place, Lanes):
         return place.valid
     return mask
@@ -38,11 +35,4 @@ def windows_of(place: Window | Edge) -> list[Window]:
 
 def lane_addresses(place: Any) -> np.ndarray:
     """A byte address a lane of any place; 0 for lanes of an `Edge` that are cut off."""
-    if isinstance(place, Window):
-        return place.addresses()
-    if isinstance(place, Edge):
-        addresses = np.zeros(place.shape, np.int64)
-        for target, part in place.parts:
-            addresses[target] = part.addresses()
-        return addresses
-    return addresses_of(place)
+    return place.addresses() if isinstance(place, (Window, Edge)) else addresses_of(place)

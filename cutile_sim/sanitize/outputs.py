@@ -178,7 +178,7 @@ class Outputs(Check):
         writes = [a for a in memory.waiting_writes.accesses if a.low >= first and a.high <= end]
         if not all(a.is_disjoint() and not a.is_shared for a in writes):
             return False
-        return sum(a.size for a in writes) * max(extent.item_bytes // memory.item_bytes, 1) >= end - first
+        return sum(a.size for a in writes) >= end - first
 
     def _missing(self, memory: Memory | None, extent: Extent) -> np.ndarray:
         if memory is None:
@@ -191,7 +191,7 @@ class Outputs(Check):
         keys = getattr(memory, name)
         if keys is None:
             return np.zeros(extent.shape, bool)
-        ratio = extent.item_bytes // memory.item_bytes or 1
+        ratio = memory.items_in(extent.item_bytes)
         window = np.ndarray(
             extent.shape,
             np.int64,

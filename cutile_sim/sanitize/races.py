@@ -10,7 +10,7 @@ from cutile_sim.dtypes import ElementType
 from cutile_sim.engine.context import Context
 from cutile_sim.optable.encoding import AtomicRMWMode, MemoryOrderingSemantics, MemoryScope
 from cutile_sim.sanitize.access_log import AccessLog
-from cutile_sim.sanitize.accesses import BLOCK_BITS, BLOCK_MASK, Access, Memory
+from cutile_sim.sanitize.accesses import BLOCK_BITS, BLOCK_MASK, Access, Memory, spanned
 from cutile_sim.sanitize.lanes import counting, lane_addresses
 from cutile_sim.sanitize.ordering import Ordering, is_atomic
 from cutile_sim.sanitize.schedules import Effects, Meeting
@@ -135,15 +135,16 @@ class Races(Check):
         if valid is not None:
             chosen = np.broadcast_to(valid, shape).ravel()
             where, values = where[chosen], values[chosen]
-        order = np.argsort(where, kind="stable")
         size = effect.element.size_bytes
-        bits, ordered = np.ascontiguousarray(values[order]).view(f"u{size}"), where[order]
+        where = spanned(where, memory.items_in(size))
+        bits = np.ascontiguousarray(values).view(f"u{min(size, memory.item_bytes)}")
+        order = np.argsort(where, kind="stable")
+        bits, ordered = bits[order], where[order]
         if within:
             differs = np.concatenate((bits[1:] != bits[:-1], [False]))
         else:
-            old = memory.allocation.typed(effect.element.storage)
-            at = np.clip(ordered * memory.item_bytes // size, 0, old.size - 1)
-            differs = np.ascontiguousarray(old[at]).view(f"u{size}") != bits
+            old = memory.allocation.typed(bits.dtype)
+            differs = old[np.clip(ordered * memory.item_bytes // bits.itemsize, 0, old.size - 1)] != bits
         # Of the lanes of one item, which lie together, the last has no next one to differ from.
         counted = np.concatenate(([0], np.cumsum(differs)))
         low = np.searchsorted(ordered, items, side="left")

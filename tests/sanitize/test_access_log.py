@@ -116,3 +116,45 @@ def test_little_room(monkeypatch: pytest.MonkeyPatch, blocks: int | None) -> Non
     x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
     assert simulate(shuffled, 4, x, index, y, sanitize=True, batch_blocks=blocks).findings == ()
     np.testing.assert_array_equal(x, y)
+
+
+@ct.kernel
+def lanes_of_two_widths(wide, narrow, wide_at, narrow_at, y):
+    b = ct.bid(0)
+    value = (b + 1).astype(ct.int64) * 4294967297
+    ct.scatter(wide, ct.load(wide_at, (b,), (2,)), ct.full((2,), value, ct.int64))
+    ct.store(y, (b,), ct.gather(narrow, ct.load(narrow_at, (b,), (2,))))
+
+
+@ct.kernel
+def tiles_of_two_widths(wide, narrow, wide_at, narrow_at, y):
+    b = ct.bid(0)
+    value = (b + 1).astype(ct.int64) * 4294967297
+    for i in range(2):
+        ct.store(wide, (ct.gather(wide_at, 2 * b + i),), ct.full((1,), value, ct.int64))
+    for i in range(2):
+        ct.store(y, (2 * b + i,), ct.load(narrow, (ct.gather(narrow_at, 2 * b + i),), (1,)))
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.integers(0, 7), min_size=8, max_size=8),
+    st.lists(st.integers(0, 15), min_size=8, max_size=8),
+    st.sampled_from([lanes_of_two_widths, tiles_of_two_widths]),
+    st.sampled_from([None, 1, 2]),
+)
+@example([0, 1, 2, 3, 4, 5, 6, 7], [3, 3, 4, 5, 8, 9, 12, 13], tiles_of_two_widths, 1)  # only an upper half is shared
+@example([0, 1, 2, 3, 4, 5, 6, 7], [3, 3, 4, 5, 8, 9, 12, 13], lanes_of_two_widths, None)
+def test_elements_of_two_widths(wide_at: list[int], narrow_at: list[int], kernel, blocks: int | None) -> None:
+    """One array as int64 and as int32: a wide element meets both of the narrow ones in its place."""
+    narrow = np.zeros(16, np.int32)
+    w, n, y = np.array(wide_at, np.int32), np.array(narrow_at, np.int32), np.zeros(8, np.int32)
+    result = simulate(
+        kernel, 4, narrow.view(np.int64), narrow, w, n, y, sanitize=ONLY_RACES, batch_blocks=blocks
+    )  # fmt: skip
+    found = {f.id for f in result.findings if f.id.startswith("CTS2")}
+    written = {b: {2 * i + half for i in w[2 * b : 2 * b + 2].tolist() for half in (0, 1)} for b in range(4)}
+    read = {b: set(n[2 * b : 2 * b + 2].tolist()) for b in range(4)}
+    pairs = [(a, b) for a in range(4) for b in range(4) if a != b]
+    assert ("CTS201" in found) == any(written[a] & written[b] for a, b in pairs)
+    assert ("CTS202" in found) == any(written[a] & read[b] for a, b in pairs)
