@@ -67,7 +67,8 @@ class Machine:
             while True:
                 group = next(batches, None)
                 if group is not None:
-                    self._check_time(None)
+                    if self.finished_blocks:
+                        self._check_time(None)
                     group.slots = self.slots.copy()
                     ready = [group]
                 elif waiting:
