@@ -45,7 +45,7 @@ def replay(
     """Run the blocks that a violated verdict names. "" where what it says happens, else why it is not confirmed."""
     witness = verdict.witness
     assert witness is not None
-    with _arrays_kept(params):
+    with arrays_kept(params):
         if verdict.check in (Check.DISJOINT_STORES, Check.DISJOINT_LOADS):
             assert witness.other_block is not None
             touched = []
@@ -71,7 +71,7 @@ def _unconfirmed(verdict: Verdict) -> str:
 
 
 @contextmanager
-def _arrays_kept(params: Sequence[LaunchParam]) -> Iterator[None]:
+def arrays_kept(params: Sequence[LaunchParam]) -> Iterator[None]:
     """Put all that the arrays hold back at the end."""
     arrays = [p.array for p in params if isinstance(p, PointerParam)]
     arrays += [w for p in params if isinstance(p, ListBuffer) for w in p.words if not isinstance(w, int)]
@@ -124,7 +124,7 @@ def _run(
     return ""
 
 
-def _live(place: Any, mask: Any) -> np.ndarray:
+def live_addresses(place: Any, mask: Any) -> np.ndarray:
     """The addresses of the lanes that are accessed."""
     addresses, lanes = lane_addresses(place), counting(place, mask)
     return addresses if lanes is None else np.broadcast_to(addresses, lanes.shape)[lanes]
@@ -139,7 +139,7 @@ class _Touched(_Watch):
 
     def loaded(self, place: Any, mask: Any, element: Any, cx: Context) -> None:
         if cx.op is self.op:
-            first = np.unique(_live(place, mask))
+            first = np.unique(live_addresses(place, mask))
             self.bytes.update((first[:, None] + np.arange(element.size_bytes)).ravel().tolist())
 
     def storing(self, place: Any, mask: Any, element: Any, stored: Any, cx: Context) -> None:
@@ -153,7 +153,7 @@ class _StoresTo(_Watch):
         self.address = address
 
     def storing(self, place: Any, mask: Any, element: Any, stored: Any, cx: Context) -> None:
-        if (_live(place, mask) == self.address).any():
+        if (live_addresses(place, mask) == self.address).any():
             raise _SeenError("seen")
 
 
@@ -215,7 +215,7 @@ class _Computed(_Watch):
         self.verdict = verdict
 
     def before(self, op: Op, slots: list[Any], cx: Context) -> None:
-        if op is self.verdict.op and _happens(self.verdict.check, op, slots):
+        if op is self.verdict.op and happens(self.verdict.check, op, slots):
             raise _SeenError("seen")
 
     def loaded(self, place: Any, mask: Any, element: Any, cx: Context) -> None:
@@ -226,7 +226,7 @@ class _Computed(_Watch):
         self.loaded(place, mask, element, cx)
 
     def _leaves(self, place: Any, mask: Any, cx: Context) -> bool:
-        for address in np.unique(_live(place, mask)):
+        for address in np.unique(live_addresses(place, mask)):
             allocation = cx.space.find(int(address))
             own = (
                 [e for e in allocation.extents if _is_of(e.name, self.verdict.array)] if allocation is not None else []
@@ -236,7 +236,8 @@ class _Computed(_Watch):
         return False
 
 
-def _happens(check: Check, op: Op, slots: list[Any]) -> bool:
+def happens(check: Check, op: Op, slots: list[Any]) -> bool:
+    """Whether an operation that is about to run does what a check forbids, for any of the blocks that run."""
     if check in (Check.STORED_TILE, Check.LOADED_TILE, Check.CLIPPED_STORE):
         return _tile_leaves(op, slots, wholly=check is not Check.CLIPPED_STORE)
     operands = [slots[v.index] for v in op.inputs]
@@ -248,6 +249,8 @@ def _happens(check: Check, op: Op, slots: list[Any]) -> bool:
         return any(not 0 <= int(n) < operands[1].dtype.itemsize * 8 for n in np.unique(operands[1]))
     if check is Check.OVERFLOW:
         return _overflows(op, operands)
+    if check is Check.ASSERTION:
+        return not bool(operands[0].all())
     if check is Check.ASSUMPTION:
         return _is_broken(op.attributes["predicate"], operands[0])
     return False

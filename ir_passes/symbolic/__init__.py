@@ -4,7 +4,7 @@
     proofs = prove(function, launch)
 
 Terms (`terms`, `evaluate`), deciding about them (`solve`, `smt`), following code (`values`, `rules`, `execute`), and
-what is checked (`places`, `judge`, `accesses`, `overlap`, `coverage`) are files of their own.
+what is checked (`places`, `judge`, `accesses`, `computations`, `overlap`, `coverage`) are files of their own.
 """
 
 from __future__ import annotations

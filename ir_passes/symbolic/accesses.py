@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from cutile_sim.dtypes import ElementType
-from cutile_sim.optable.encoding import Signedness
-from cutile_sim.tileir.attributes import Bounded, DivBy, SameElements
-from cutile_sim.tileir.core import Function, Op, Value
+from cutile_sim.tileir.core import Op
 from cutile_sim.tileir.types import TileType
-from ir_passes.edges import edges_of
-from ir_passes.symbolic.arithmetic import exact_result
 from ir_passes.symbolic.conditions import NEVER, Condition, at_least, both, either, less, negate, symbols
 from ir_passes.symbolic.evaluate import value_of
 from ir_passes.symbolic.events import Event
 from ir_passes.symbolic.judge import Judge
-from ir_passes.symbolic.numbers import element_of
 from ir_passes.symbolic.places import Place, beyond, is_dense, outside, place_of, target_of
 from ir_passes.symbolic.report import Check, Verdict
-from ir_passes.symbolic.solve import is_never
-from ir_passes.symbolic.terms import ONE, Poly, UndeterminedError, remainder
-from ir_passes.symbolic.values import Pointers, integer_range
+from ir_passes.symbolic.solve import can_hold, is_never
+from ir_passes.symbolic.terms import ONE, Poly, UndeterminedError
 
 
 def verb(op: Op) -> str:
@@ -31,12 +24,23 @@ def access_verdicts(event: Event, judge: Judge) -> Iterator[Verdict]:
     """Verdicts on one load, store or atomic update."""
     what = verb(event.op)
     place = place_of(event)
+    if not isinstance(place, str) and _may_be_of_none(place):
+        place = f"it may be of an array that {place.root.memory.name} does not have"
     if isinstance(place, str):
         yield Verdict(Check.RANGE, "not checked", f"every {what} stays inside its array", event.op, reason=place)
         return
     yield from _promised(event, place, judge)
     yield _in_memory(event, place, judge)
     yield from _tile_indices(event, place, judge)
+
+
+def _may_be_of_none(place: Place) -> bool:
+    """Whether the position in a list may be one past its end. That is a finding of its own, where the list is read."""
+    coordinates = place.coordinates() if place.root.memory.is_list else None
+    if coordinates is None:
+        return False
+    member = coordinates[0]
+    return can_hold(either(less(member, 0), at_least(member, place.root.shape[0])), place.given).kind != "never"
 
 
 def tile_shape(event: Event) -> tuple[int, ...]:
@@ -174,187 +178,3 @@ def _tile_indices(event: Event, place: Place, judge: Judge) -> Iterator[Verdict]
         array=place.root.name,
         lanes=tile_shape(event),
     )
-
-
-def arithmetic_verdicts(event: Event, judge: Judge, addresses: frozenset[Value]) -> Iterator[Verdict]:
-    """Verdicts on one integer operation or promise."""
-    check = _ARITHMETIC.get(event.op.name)
-    if check is not None:
-        yield from check(event, judge, addresses)
-
-
-def _lanes(event: Event) -> tuple[int, ...]:
-    kind = event.op.results[0].type
-    return kind.shape if isinstance(kind, TileType) else ()
-
-
-def _not_followed(check: Check, event: Event, fine: str) -> Verdict:
-    return Verdict(check, "not checked", fine, event.op, reason="its operands are not followed")
-
-
-def _division(event: Event, judge: Judge, addresses: frozenset[Value]) -> Iterator[Verdict]:
-    fine = "no integer division by zero"
-    top, bottom = event.operands
-    if not isinstance(top, Poly) or not isinstance(bottom, Poly):
-        yield _not_followed(Check.DIVISION, event, fine)
-        return
-    values = {"dividend": top, "divisor": bottom}
-    zero = both(at_least(bottom, 0), at_least(0, bottom))
-    yield judge.judge(
-        Check.DIVISION,
-        zero,
-        event.path,
-        fine=fine,
-        wrong="integer division by zero",
-        op=event.op,
-        values=values,
-        lanes=_lanes(event),
-    )
-    low, _ = integer_range(element_of(event.op.results[0]))
-    if event.op.attributes["signedness"] is Signedness.SIGNED:
-        yield judge.judge(
-            Check.LEAST_BY_MINUS_ONE,
-            both(at_least(low, top), at_least(bottom, -1), at_least(-1, bottom)),
-            event.path,
-            fine="the least integer is never divided by -1",
-            wrong="the least integer is divided by -1",
-            op=event.op,
-            values=values,
-            lanes=_lanes(event),
-        )
-
-
-def _shift(event: Event, judge: Judge, addresses: frozenset[Value]) -> Iterator[Verdict]:
-    count = event.operands[1]
-    width = element_of(event.op.results[0]).width_bits
-    fine = f"no shift by {width} bits or more"
-    if not isinstance(count, Poly):
-        yield _not_followed(Check.SHIFT, event, fine)
-        return
-    yield judge.judge(
-        Check.SHIFT,
-        either(less(count, 0), at_least(count, width)),
-        event.path,
-        fine=fine,
-        wrong=f"shift by {width} bits or more",
-        op=event.op,
-        values={"count": count},
-        lanes=_lanes(event),
-    )
-    if event.op.name == "shli":
-        yield from _overflow(event, judge, addresses)
-
-
-def _overflow(event: Event, judge: Judge, addresses: frozenset[Value]) -> Iterator[Verdict]:
-    op = event.op
-    if op.results[0] not in addresses:
-        return
-    element = element_of(op.results[0])
-    if element.width_bits < 32:
-        return
-    exact = exact_result(op, event.operands)
-    fine = f"no {element.width_bits}-bit overflow in address arithmetic"
-    if exact is None:
-        yield _not_followed(Check.OVERFLOW, event, fine)
-        return
-    low, high = integer_range(element)
-    # Read as unsigned later on, a result may use the top bit: then only what leaves both ranges has overflowed.
-    if op.results[0] in judge.unsigned_reads:
-        high = 2 * high + 1
-    yield judge.judge(
-        Check.OVERFLOW,
-        either(less(exact, low), less(Poly.of(high), exact)),
-        event.path,
-        fine=fine,
-        wrong=f"{element.width_bits}-bit overflow in address arithmetic",
-        op=op,
-        values={"exact result": exact},
-        lanes=_lanes(event),
-    )
-
-
-def _assumption(event: Event, judge: Judge, addresses: frozenset[Value]) -> Iterator[Verdict]:
-    promise = event.op.attributes["predicate"]
-    value = event.operands[0]
-    fine = f"the promise {_words(promise)} holds"
-    if isinstance(promise, SameElements):
-        if isinstance(value, Poly) and not any(s.kind == "lane" or s.is_unknown for s in symbols(value)):
-            yield Verdict(Check.ASSUMPTION, "proved", fine, event.op)
-        else:
-            yield Verdict(Check.ASSUMPTION, "not checked", fine, event.op, reason="it compares lanes with each other")
-        return
-    if isinstance(value, Pointers) and isinstance(promise, DivBy) and promise.every is None:
-        known = value.root.alignment_bytes
-        number = value.offset_bytes + (0 if known % promise.divisor == 0 else known)
-    elif isinstance(value, Poly) and not (isinstance(promise, DivBy) and promise.every is not None):
-        number = value
-    else:
-        yield _not_followed(Check.ASSUMPTION, event, fine)
-        return
-    if isinstance(promise, DivBy):
-        bad = at_least(remainder(number, Poly.of(promise.divisor)), 1)
-    else:
-        assert isinstance(promise, Bounded)
-        bad = either(
-            less(number, promise.lower) if promise.lower is not None else NEVER,
-            less(Poly.of(promise.upper), number) if promise.upper is not None else NEVER,
-        )
-    yield judge.judge(
-        Check.ASSUMPTION,
-        bad,
-        event.path,
-        fine=fine,
-        wrong=f"the promise {_words(promise)} is broken",
-        op=event.op,
-        values={"value": number},
-        lanes=_lanes(event),
-    )
-
-
-def _words(promise: object) -> str:
-    if isinstance(promise, DivBy):
-        return f"of a multiple of {promise.divisor}"
-    if isinstance(promise, Bounded):
-        low = "" if promise.lower is None else f"{promise.lower} <= "
-        return f"{low}value" + ("" if promise.upper is None else f" <= {promise.upper}")
-    return "of equal elements"
-
-
-_ARITHMETIC: dict[str, Callable[[Event, Judge, frozenset[Value]], Iterator[Verdict]]] = {
-    "addi": _overflow,
-    "assume": _assumption,
-    "divi": _division,
-    "muli": _overflow,
-    "negi": _overflow,
-    "remi": _division,
-    "shli": _shift,
-    "shri": _shift,
-    "subi": _overflow,
-}
-CHECKED_OPS = frozenset(_ARITHMETIC)
-
-
-def address_values(function: Function) -> frozenset[Value]:
-    """Values that addresses, tile indices and masks of accesses are made from."""
-    made_from: dict[Value, list[Value]] = {}
-    open_ends: list[Value] = []
-    for op in function.walk():
-        for source, result, control in edges_of(op):
-            if not control and op.spec.effect not in ("read", "read_write"):
-                made_from.setdefault(result, []).append(source)
-        if target_of(op) is not None:
-            for name in ("source", "destination", "pointers", "view", "index", "mask"):
-                given = op.operands.get(name)
-                open_ends += given if isinstance(given, tuple) else [given] if isinstance(given, Value) else []
-    found = set(open_ends)
-    while open_ends:
-        for source in made_from.get(open_ends.pop(), ()):
-            if source not in found and _is_integer(source):
-                found.add(source)
-                open_ends.append(source)
-    return frozenset(v for v in found if _is_integer(v))
-
-
-def _is_integer(value: Value) -> bool:
-    kind = value.type
-    return not isinstance(kind, TileType) or not isinstance(kind.element, ElementType) or kind.element.is_integer

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cutile_sim.dtypes import ElementType
 from cutile_sim.tileir.core import Op, Value
 from cutile_sim.tileir.types import TileType
-from ir_passes.symbolic.conditions import Condition, Unknown, polys_of, symbols
+from ir_passes.symbolic.conditions import All, Condition, polys_of, symbols
 from ir_passes.symbolic.numbers import fits, wrapped
 from ir_passes.symbolic.terms import ZERO, Atom, Poly, Symbol
 from ir_passes.symbolic.values import Followed, Pointers, integer_range, unknown
@@ -19,7 +19,7 @@ def line_of(op: Op) -> str:
 
 def lane_free(condition: Condition) -> list[Condition]:
     """The parts of an asserted condition that say something of the block, not of a lane."""
-    parts = getattr(condition, "parts", (condition,)) if not isinstance(condition, Unknown) else ()
+    parts = condition.parts if isinstance(condition, All) else (condition,)
     return [p for p in parts if not any(s.kind == "lane" or s.is_unknown for s in symbols(p))]
 
 
@@ -42,8 +42,11 @@ def _number(value: Followed) -> Poly | None:
     return value if isinstance(value, Poly) else None
 
 
-def growth(value: Value, fresh: Followed, after: list[Followed], inside: set[Symbol]) -> Poly | None:
-    """By how much a carried number grows each turn, where it is the same in all; ZERO also for what stays as it is."""
+def growth(value: Value, fresh: Followed, after: list[Followed], inside: set[Symbol], turn: Symbol) -> Poly | None:
+    """By how much a carried number grows each turn, where it is the same in all; ZERO also for what stays as it is.
+
+    `inside` are the symbols of what is carried.
+    """
     start = _number(fresh)
     if start is None:
         return ZERO if after and all(a is fresh or a == fresh for a in after) else None
@@ -53,10 +56,15 @@ def growth(value: Value, fresh: Followed, after: list[Followed], inside: set[Sym
         if number is None or (isinstance(item, Pointers) and item.root is not fresh.root):  # type: ignore[union-attr]
             return None
         step = without_wraps(number - start, value)
-        if inside & symbols(step) or any(s.is_unknown for s in symbols(step)) or (found is not None and found != step):
+        if any(s in inside or _differs(s, turn) for s in symbols(step)) or (found is not None and found != step):
             return None
         found = step
     return found
+
+
+def _differs(symbol: Symbol, turn: Symbol) -> bool:
+    """Whether a symbol may be another number in another turn: an unknown, or the turn of a loop that stands inside."""
+    return symbol.is_unknown or (symbol.kind == "turn" and symbol.number >= turn.number)
 
 
 def without_wraps(poly: Poly, value: Value) -> Poly:

@@ -295,10 +295,10 @@ class _Executor:
     ) -> tuple[list[Poly | None], list[tuple[Condition, tuple[Followed, ...]]]]:
         """Follow a loop's body: what it carries grows by how much each turn (None: not known), and its `continue`s."""
         fresh = [placeholder(op, v, first) for v, first in zip(carried, initial, strict=True)]
-        inside = {turn, *(s for f in fresh for s in symbols_of(f))}
+        inside = {s for f in fresh for s in symbols_of(f)}
         again, _ = self._body(region, carried, fresh, path, turn, record=False)
         steps = [
-            growth(v, f, [values[i] for _, values in again], inside)
+            growth(v, f, [values[i] for _, values in again], inside, turn)
             for i, (v, f) in enumerate(zip(carried, fresh, strict=True))
         ]
         facts = list(polys_of(path))

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from ir_passes.symbolic.conditions import Condition, both, either, equal, less, polys_of, symbols, unknowns
+from ir_passes.symbolic.counted import with_facts
 from ir_passes.symbolic.evaluate import Replacer, holds, value_of
 from ir_passes.symbolic.judge import Judge
 from ir_passes.symbolic.places import Place
@@ -108,7 +109,9 @@ class _Twin:
         self.here = here
         self.given = given
         self.blocks = blocks
-        self.renamed = {s: _twin_of(s) for s in symbols(*there, given_there) | set(blocks) if s.kind != "parameter"}
+        # What bounds a symbol is the second block's own as well, though it occur nowhere else.
+        own = with_facts(*there, given_there, *map(Poly.of, blocks))
+        self.renamed = {s: _twin_of(s) for s in own if s.kind != "parameter"}
         by: dict[Atom, Poly] = {s: Poly.of(t) for s, t in self.renamed.items()}
         for symbol, twin in self.renamed.items():
             twin.facts = tuple(Replacer(by).poly(f) for f in symbol.facts)
@@ -179,7 +182,7 @@ def _neighbours(twin: _Twin, same: Condition, given: Condition, judge: Judge) ->
     answer = can_hold(given, both(), order=[*twin.blocks, *twin.renamed.values()])
     if answer.numbers is None:
         return None
-    start = {s: 0 for s in symbols(same, given) if not s.is_unknown} | dict(answer.numbers)
+    start = {s: 0 for s in with_facts(same, given) if not s.is_unknown} | dict(answer.numbers)
     start |= {b: start.get(b, 0) for b in twin.blocks}
     for symbol, other in twin.renamed.items():
         if symbol in start:

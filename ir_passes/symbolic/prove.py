@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cutile_sim.optable.encoding import Signedness
 from cutile_sim.tileir.core import Function, Op, Value
-from ir_passes.symbolic.accesses import CHECKED_OPS, access_verdicts, address_values, arithmetic_verdicts, verb
+from ir_passes.symbolic.accesses import access_verdicts, verb
+from ir_passes.symbolic.computations import CHECKED_OPS, address_values, computation_verdicts
 from ir_passes.symbolic.conflicts import shared_memory_verdicts
 from ir_passes.symbolic.events import Launch
 from ir_passes.symbolic.execute import follow
@@ -29,7 +30,7 @@ def prove(function: Function, launch: Launch) -> Proofs:
         if target_of(event.op) is not None:
             verdicts.extend(access_verdicts(event, judge))
         elif event.op.name in CHECKED_OPS and event.op not in idle:
-            verdicts.extend(arithmetic_verdicts(event, judge, addresses))
+            verdicts.extend(computation_verdicts(event, judge, addresses))
     for op in function.walk():
         if op not in met and target_of(op) is not None:
             verdicts.append(Verdict(Check.RANGE, "proved", f"the {verb(op)} is never reached", op))

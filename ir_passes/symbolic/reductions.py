@@ -14,11 +14,11 @@ from cutile_sim.dtypes import ElementType
 from cutile_sim.optable.encoding import Signedness
 from cutile_sim.tileir.core import Op, Value
 from cutile_sim.tileir.types import TileType
-from ir_passes.symbolic.conditions import Condition, symbols, unknowns
+from ir_passes.symbolic.conditions import Condition, larger, smaller, symbols, unknowns
 from ir_passes.symbolic.layout import relaid
 from ir_passes.symbolic.numbers import fits, shape_of
 from ir_passes.symbolic.solve import never_negative
-from ir_passes.symbolic.terms import Atom, Bound, Poly, Symbol
+from ir_passes.symbolic.terms import ZERO, Atom, Bound, Poly, Symbol
 from ir_passes.symbolic.values import Followed, integer_range, lane, lane_term
 
 Run = Callable[[Sequence[Followed]], Sequence[Followed]]
@@ -130,11 +130,22 @@ def _sum_of_line(operand: Poly, along: _Dimension) -> Poly | None:
     """The sum over lanes of a number that grows by the same amount from lane to lane."""
     if not _varies(operand, along):
         return operand * along.count
+    line = None if along.is_scan else _line(operand, along)
+    if line is None:
+        return None
+    first, step = line
+    return first * along.size + step * (along.size * (along.size - 1) // 2)
+
+
+def _line(operand: Poly, along: _Dimension) -> tuple[Poly, Poly] | None:
+    """What the first lane holds, and by how much it grows from lane to lane, where that is the same all along."""
+    if not _varies(operand, along):
+        return operand, ZERO
     here = lane(along.at, along.size)
     step = operand.coefficient(here)
-    if step is None or _varies(step, along) or _varies(operand - step * here, along) or along.is_scan:
+    if step is None or _varies(step, along) or _varies(operand - step * here, along):
         return None
-    return (operand - step * here) * along.size + step * (along.size * (along.size - 1) // 2)
+    return operand - step * here, step
 
 
 def _extreme(
@@ -142,19 +153,16 @@ def _extreme(
 ) -> Followed | None:
     if maker.attributes["signedness"] is Signedness.UNSIGNED and not never_negative(operand, facts):
         return None
-    if not unknowns(operand) and not _varies(operand, along):
-        return operand
+    line = None if unknowns(operand) or (along.is_scan and _varies(operand, along)) else _line(operand, along)
+    if line is not None:
+        first, step = line
+        return (larger if maker.name == "maxi" else smaller)(first, first + step * (along.size - 1))
     low, high = _ends(operand, along)
     below, above = operand.bounds
     low = Poly.of(int(below)) if low is None and below > -inf else low
     high = Poly.of(int(above)) if high is None and above < inf else high
     if low is None or high is None:
         return None
-    step = operand.coefficient(lane(along.at, along.size)) if not unknowns(operand) and along.size > 1 else None
-    line = step is not None and not _varies(step, along) and not _varies(operand - step * along.lane, along)
-    # Of a line the ends are what the first and the last lane hold.
-    if line and not along.is_scan:
-        return high if maker.name == "maxi" else low
     return _between(low, high, operand, maker)
 
 

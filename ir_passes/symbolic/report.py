@@ -27,6 +27,7 @@ class Check(Enum):
     STORED_TILE = "CTS703"
     CLIPPED_STORE = "CTS704"
     LOADED_TILE = "CTS705"
+    ASSERTION = "CTS901"
 
     @property
     def title(self) -> str:

@@ -104,7 +104,9 @@ class _Writer:
         elif isinstance(atom, Quotient):
             bottom = self.poly(atom.bottom)
             rest = self.poly(atom.top) - bottom * variable
-            self.pending += [bottom >= 1, rest >= 0, rest < bottom]
+            divided = self.z3.And(rest >= 0, rest < bottom)
+            # In a choice that is not made, the divisor may be anything.
+            self.pending.append(divided if atom.bottom.bounds[0] >= 1 else self.z3.Implies(bottom >= 1, divided))
         else:
             self.pending += [self.poly(fact) >= 0 for fact in atom.facts]
         return variable

@@ -13,8 +13,8 @@ from itertools import islice, product
 from math import inf
 from typing import Literal
 
-from ir_passes.symbolic.conditions import Condition, alternatives, both, negate, symbols, unknowns
-from ir_passes.symbolic.counted import counted_out, is_tangled
+from ir_passes.symbolic.conditions import Condition, alternatives, both, negate, unknowns
+from ir_passes.symbolic.counted import counted_out, is_tangled, with_facts
 from ir_passes.symbolic.evaluate import holds, replace, value_of
 from ir_passes.symbolic.smt import smt_answer
 from ir_passes.symbolic.terms import Atom, Choice, Monomial, Poly, Quotient, Symbol, UndeterminedError
@@ -222,7 +222,7 @@ def _divide(whole: Monomial, part: Monomial) -> Monomial | None:
 def _try(condition: Condition, order: Sequence[Symbol]) -> tuple[dict[Symbol, int] | None, str]:
     """Numbers for which the condition holds, if a short search finds some; else what stood in the way, if anything."""
     missing = ""
-    free = sorted((s for s in symbols(condition) if not s.is_unknown), key=lambda s: (s not in order, s.number))
+    free = sorted((s for s in with_facts(condition) if not s.is_unknown), key=lambda s: (s not in order, s.number))
     bounds = [p for option in alternatives(condition, 4) for p in option]
     for numbers in islice(_trials(free, bounds), MAX_TRIALS):
         try:

@@ -10,7 +10,7 @@ import numpy as np
 from ir_passes.symbolic.conditions import All, Condition, both, symbols
 from ir_passes.symbolic.counted import Cases, is_countable, with_facts
 from ir_passes.symbolic.places import Place
-from ir_passes.symbolic.terms import Poly, Symbol, UndeterminedError
+from ir_passes.symbolic.terms import ZERO, Poly, Symbol, UndeterminedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +38,9 @@ def tiles_of(place: Place, coordinates: Sequence[Poly], blocks: Sequence[Symbol]
     firsts, sizes = [], []
     for coordinate in coordinates:
         lanes = Poly({m: c for m, c in coordinate.terms.items() if any(_is_lane(s) for s in symbols(Poly({m: 1})))})
-        low, high = lanes.bounds
-        size = int(high) + 1
+        size = _run_length(lanes)
         first = coordinate - lanes
-        if low != 0 or not _is_run(lanes, size) or any(c % size for c in first.terms.values()):
+        if size is None or any(c % size for c in first.terms.values()):
             return None
         firsts.append(Poly({m: c // size for m, c in first.terms.items()}))
         sizes.append(size)
@@ -71,9 +70,11 @@ def _is_lane(symbol: Symbol) -> bool:
     return symbol.kind == "lane"
 
 
-def _is_run(lanes: Poly, size: int) -> bool:
-    """Whether the lanes are so many elements one after the other."""
-    return len(lanes.terms) == (size > 1) and all(c == 1 for c in lanes.terms.values())
+def _run_length(lanes: Poly) -> int | None:
+    """How many elements one after the other the lanes are; None where they are anything else."""
+    if lanes == ZERO:
+        return 1
+    return next((int(s.high) + 1 for s in symbols(lanes) if _is_lane(s) and lanes == Poly.of(s)), None)
 
 
 def _without_lanes(path: Condition) -> Condition:
@@ -84,6 +85,8 @@ def _without_lanes(path: Condition) -> Condition:
 
 def meeting(first: Tiles, second: Tiles) -> tuple[int, int] | None:
     """A row of each, of different blocks, with the same tile; None where there is none."""
+    if not first.at.size or not second.at.size:
+        return None
     here, there = _keys(first.index, second.index)
     ends = _ends(here, first.blocks), _ends(there, second.blocks)
     (mine, least, most), (others, other_least, other_most) = ends

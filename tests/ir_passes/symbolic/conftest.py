@@ -21,8 +21,9 @@ def load_module(path: Path, name: str) -> ModuleType:
 
 
 @pytest.fixture(scope="session")
-def enumerator() -> ModuleType:
-    return load_module(Path(__file__).with_name("enumerator.py"), "symbolic_enumerator")
+def load() -> Callable[[str], ModuleType]:
+    """The module of that name beside the tests."""
+    return lambda name: load_module(Path(__file__).with_name(f"{name}.py"), f"symbolic_{name}")
 
 
 @pytest.fixture

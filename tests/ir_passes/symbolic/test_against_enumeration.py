@@ -15,6 +15,11 @@ pytest.importorskip("cuda.tile")
 pytestmark = pytest.mark.cutile
 
 
+@pytest.fixture(scope="module")
+def enumerator(load: Callable[[str], ModuleType]) -> ModuleType:
+    return load("enumerator")
+
+
 def expected(case: Any, truth: Any) -> dict[str, bool]:
     """Whether each mistake happens, by the id of its finding."""
     written = {

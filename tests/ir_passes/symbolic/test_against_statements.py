@@ -5,7 +5,6 @@ what does not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -70,17 +69,8 @@ def programs(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def counting() -> ModuleType:
-    import importlib.util
-    import sys
-
-    path = Path(__file__).with_name("statements.py")
-    spec = importlib.util.spec_from_file_location("symbolic_statements", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+def counting(load: Callable[[str], ModuleType]) -> ModuleType:
+    return load("statements")
 
 
 @settings(max_examples=40, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])

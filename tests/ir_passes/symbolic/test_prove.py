@@ -27,14 +27,8 @@ FILE = Path(__file__).with_name("kernels.py")
 
 
 @pytest.fixture(scope="module")
-def kernels() -> ModuleType:
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location("symbolic_kernels", FILE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def kernels(load: Callable[[str], ModuleType]) -> ModuleType:
+    return load("kernels")
 
 
 def marks(function: str) -> set[tuple[str, int]]:
