@@ -33,6 +33,8 @@ from cutile_sim.ops import conversion
 from cutile_sim.optable.encoding import RoundingMode, Signedness
 from cutile_sim.tileir.types import PointerType, TileType
 
+pytestmark = pytest.mark.usefixtures("silent")
+
 RN = RoundingMode.NEAREST_EVEN
 SIGNED, UNSIGNED = Signedness.SIGNED, Signedness.UNSIGNED
 GOLDEN = np.load(Path(__file__).parent.parent / "golden" / "floats.npz")
@@ -43,12 +45,6 @@ BY_NAME = {
     "float8_e5m2": F8E5M2, "bool_": I1, "int8": I8, "int16": I16, "int32": I32, "int64": I64,
     "uint8": I8, "uint16": I16, "uint32": I32, "uint64": I64,
 }  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def silent():
-    with np.errstate(all="ignore"):
-        yield
 
 
 def tile(element):

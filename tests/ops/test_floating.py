@@ -16,17 +16,13 @@ from cutile_sim.ops import floating
 from cutile_sim.optable.encoding import ComparisonOrdering, ComparisonPredicate, RoundingMode
 from cutile_sim.tileir.types import TileType
 
+pytestmark = pytest.mark.usefixtures("silent")
+
 RN, RZ = RoundingMode.NEAREST_EVEN, RoundingMode.ZERO
 RM, RP = RoundingMode.NEGATIVE_INF, RoundingMode.POSITIVE_INF
 MODES = [RN, RZ, RM, RP]
 TYPES = {"float16": F16, "bfloat16": BF16, "float32": F32, "float64": F64}
 GOLDEN = np.load(Path(__file__).parent.parent / "golden" / "floats.npz")
-
-
-@pytest.fixture(autouse=True)
-def silent():
-    with np.errstate(all="ignore"):
-        yield
 
 
 def tile(element):

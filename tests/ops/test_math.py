@@ -18,16 +18,12 @@ from cutile_sim.optable.encoding import RoundingMode
 from cutile_sim.rounding import round_to
 from cutile_sim.tileir.types import TileType
 
+pytestmark = pytest.mark.usefixtures("silent")
+
 RN = RoundingMode.NEAREST_EVEN
 FULL, APPROX = RoundingMode.FULL, RoundingMode.APPROX
 TYPES = {"float16": F16, "bfloat16": BF16, "float32": F32, "float64": F64}
 GOLDEN = np.load(Path(__file__).parent.parent / "golden" / "floats.npz")
-
-
-@pytest.fixture(autouse=True)
-def silent():
-    with np.errstate(all="ignore"):
-        yield
 
 
 def tile(element):
