@@ -170,11 +170,19 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "cutile_sim.source": (),
     "cutile_sim.findings": (),
     "cutile_sim.errors": (),
+    "cutile_sim.numerals": (),
     "cutile_sim.plain": (),
     "cutile_sim.version": (),
     "ir_passes": ("cutile_sim.tileir", "cutile_sim.optable", "cutile_sim.dtypes"),
 }
-EVERYWHERE = ("cutile_sim.errors", "cutile_sim.findings", "cutile_sim.plain", "cutile_sim.source", "cutile_sim.version")
+EVERYWHERE = (
+    "cutile_sim.errors",
+    "cutile_sim.findings",
+    "cutile_sim.numerals",
+    "cutile_sim.plain",
+    "cutile_sim.source",
+    "cutile_sim.version",
+)
 
 # Packages from outside that only some parts may import.
 OUTSIDE: dict[str, tuple[str, ...]] = {

@@ -11,6 +11,10 @@ from cutile_sim.debugger import Here, Session
 from cutile_sim.debugger.evaluate import check
 from cutile_sim.debugger.show import shown, summary
 from cutile_sim.errors import CutileSimError, UsageError
+from cutile_sim.numerals import whole_number
+
+MAX_SHOWN = 40
+"""Characters that are repeated of what makes no sense."""
 
 
 def parse_block(text: str) -> tuple[int, ...]:
@@ -18,7 +22,7 @@ def parse_block(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.strip().strip("()").split(","))
     except ValueError:
-        raise UsageError(f"{text!r} is no block: write one to three whole numbers, such as 1,2") from None
+        raise UsageError(f"{text[:MAX_SHOWN]!r} is no block: write one to three whole numbers, such as 1,2") from None
 
 
 class Prompt(CommandReader):
@@ -51,6 +55,9 @@ class Prompt(CommandReader):
         self.say(prompt_text.place(here))
         if here.line == 0 or self._by_operation:
             self.say(prompt_text.operation(self.session))
+        self._show_displayed()
+
+    def _show_displayed(self) -> None:
         for number, expression in self.displayed.items():
             try:
                 self.say(f"{number}: {expression} = {summary(self.session.value(expression))}")
@@ -181,8 +188,7 @@ class Prompt(CommandReader):
             self.displayed[number] = rest
             self.say(f"{number}: {rest} = {summary(self.session.value(rest))}")
         else:
-            for number, expression in self.displayed.items():
-                self.say(f"{number}: {expression} = {summary(self.session.value(expression))}")
+            self._show_displayed()
 
     def do_undisplay(self, rest: str) -> None:
         """undisplay [N]         show N no more, or nothing"""
@@ -227,6 +233,7 @@ class Prompt(CommandReader):
 def _number(text: str, default: int) -> int:
     if not text:
         return default
-    if not text.isdecimal() or int(text) < 1:
-        raise UsageError(f"{text!r} is no number from 1 on")
-    return int(text)
+    number = whole_number(text)
+    if not number:
+        raise UsageError(f"{text[:MAX_SHOWN]!r} is no number from 1 on")
+    return number

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cutile_sim.errors import UsageError
+from cutile_sim.numerals import whole_number
 
 if TYPE_CHECKING:
     from cutile_sim.proofs import ProofReport
@@ -62,9 +63,10 @@ def wanted(grid_text: str | None, prove: bool, sizes: Sequence[str], multiples: 
         found.sizes[name] = tuple(map(_number, _split(shape)))
     for text in multiples:
         name, number = _named(text, "--multiple")
-        if not number.isdigit():
+        multiple = whole_number(number)
+        if multiple is None:
             raise UsageError(f"--multiple {text}: write a name and a whole number, such as M=16")
-        found.multiples[name] = int(number)
+        found.multiples[name] = multiple
     return found
 
 
@@ -76,7 +78,8 @@ def _named(text: str, option: str) -> tuple[str, str]:
 
 
 def _number(text: str) -> int | str:
-    return int(text) if text.strip().isdigit() else text.strip()
+    number = whole_number(text.strip())
+    return text.strip() if number is None else number
 
 
 def _split(text: str) -> list[str]:

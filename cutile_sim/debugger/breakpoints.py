@@ -10,6 +10,7 @@ from cutile_sim.debugger.follower import Program
 from cutile_sim.debugger.positions import Entry, Frame
 from cutile_sim.debugger.pysource import Statement
 from cutile_sim.errors import UsageError
+from cutile_sim.numerals import whole_number
 
 Line = int | str
 """A line of the kernel's file, or `FILE:LINE` where FILE is a path or its end."""
@@ -64,21 +65,22 @@ def files_of(program: Program) -> list[str]:
 def _parsed(program: Program, at: Line) -> tuple[str, int]:
     """The file and the line that a place names."""
     text = str(at).strip()
-    name, _, number = text.rpartition(":")
-    if isinstance(at, bool) or not number.isdecimal() or int(number) < 1:
-        raise UsageError(f"{at!r} is no line: write FILE:LINE, or the number of a line")
+    name, _, digits = text.rpartition(":")
+    number = whole_number(digits)
+    if isinstance(at, bool) or not number:
+        raise UsageError(f"{text[:40]!r} is no line: write FILE:LINE, or the number of a line")
     files = files_of(program)
     if not files:
         raise UsageError("the kernel has no debug information, so no line of it can be named: step by operation")
     if not name:
         assert program.positions.kernel is not None
-        return program.positions.kernel.file, int(number)
+        return program.positions.kernel.file, number
     wanted = PurePath(name).parts
     found = [f for f in files if PurePath(f).parts[-len(wanted) :] == wanted or f == name]
     if len(found) != 1:
         what = "no code of the kernel comes from" if not found else "several files end in"
         raise UsageError(f"{what} {name}; its code comes from {', '.join(files)}")
-    return found[0], int(number)
+    return found[0], number
 
 
 def _statements(program: Program, file: str, line: int) -> list[tuple[Frame, Statement]]:

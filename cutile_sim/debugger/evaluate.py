@@ -49,9 +49,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "isfinite": np.isfinite,
     "isnan": np.isnan,
     "len": len,
-    "max": np.max,
+    "max": lambda *args: np.maximum(*args) if len(args) == 2 else np.max(*args),
     "mean": np.mean,
-    "min": np.min,
+    "min": lambda *args: np.minimum(*args) if len(args) == 2 else np.min(*args),
     "sum": np.sum,
 }
 _ATTRIBUTES = ("T", "dtype", "ndim", "shape", "size", "strides")
@@ -67,7 +67,8 @@ def evaluate(text: str, lookup: Lookup) -> Any:
 
     Names, and `%7` for a value of the Tile IR, are looked up. There are numbers, slices, arithmetic, comparisons,
     `and`, `or`, `not`, tuples, the attributes T, dtype, ndim, shape, size and strides, and the functions abs, all, any,
-    argmax, argmin, isfinite, isnan, len, max, mean, min and sum.
+    argmax, argmin, isfinite, isnan, len, max, mean, min and sum. Of two arguments `max` and `min` choose element by
+    element, as in a kernel; the second one of others is an axis.
 
     Raises UsageError for anything else, for names without a value, and for what NumPy refuses.
     """
@@ -119,7 +120,10 @@ def _of(node: ast.AST, lookup: Lookup) -> Any:
     if isinstance(node, ast.Name):
         return lookup(f"%{node.id[len(_PREFIX) :]}" if node.id.startswith(_PREFIX) else node.id)
     if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-        return _BINARY[type(node.op)](_of(node.left, lookup), _of(node.right, lookup))
+        left, right = _of(node.left, lookup), _of(node.right, lookup)
+        if isinstance(node.op, ast.Mult) and (isinstance(left, tuple) or isinstance(right, tuple)):
+            raise UsageError(f"{ast.unparse(node)}: a tuple cannot be multiplied")
+        return _BINARY[type(node.op)](left, right)
     if isinstance(node, ast.UnaryOp):
         return _UNARY[type(node.op)](_of(node.operand, lookup))
     if isinstance(node, ast.Compare):
@@ -138,7 +142,10 @@ def _of(node: ast.AST, lookup: Lookup) -> Any:
     if isinstance(node, ast.Tuple):
         return tuple(_of(item, lookup) for item in node.elts)
     if isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
-        return getattr(np.asarray(_of(node.value, lookup)), node.attr)
+        array = np.asarray(_of(node.value, lookup))
+        if node.attr == "strides":  # in elements, as in a kernel
+            return tuple(s // array.itemsize for s in array.strides)
+        return getattr(array, node.attr)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords and len(node.args) <= 2:
         function = _FUNCTIONS.get(node.func.id)
         if function is not None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from cutile_sim.analysis import coverage, touches, who
 from cutile_sim.errors import UsageError
+from cutile_sim.numerals import whole_number
 from cutile_sim.page.contents import contents
 from cutile_sim.page.launches import file_paths
 from cutile_sim.page.packing import pack, words_of
@@ -48,11 +49,11 @@ def plane(question: Question) -> dict[str, Any]:
 
 
 def _line(question: Question) -> tuple[str, int] | str:
-    file, _, line = question.text("line").rpartition(":")
+    file, line = (whole_number(part) for part in question.text("line").rpartition(":")[::2])
     files = file_paths(question.launch)
-    if not file.isdigit() or not line.isdigit() or int(file) >= len(files):
+    if file is None or line is None or file >= len(files):
         raise UsageError(f"line must be the number of a file and of a line, not {question.text('line')!r}")
-    return f"{files[int(file)]}:{line}"
+    return f"{files[file]}:{line}"
 
 
 def times(question: Question) -> dict[str, Any]:

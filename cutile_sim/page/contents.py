@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from cutile_sim.errors import UsageError
+from cutile_sim.numerals import whole_number
 from cutile_sim.traces.model import ArrayInfo
 from cutile_sim.traces.reader import LaunchTrace
 from cutile_sim.traces.record import Access, Record, of_block
@@ -27,8 +28,8 @@ def contents(launch: LaunchTrace, array: str, when: str) -> tuple[np.ndarray, np
     `when` is "before", "after", or the number of a record, for what is known when that has run. Raises UsageError where
     the trace does not say, or `when` makes no sense.
     """
-    if when.isdigit():
-        return _at(launch, launch.array(array), int(when))
+    if (record := whole_number(when)) is not None:
+        return _at(launch, launch.array(array), record)
     found = launch.contents(array, when)
     if found is None:
         raise UsageError("the trace holds no contents of arrays: make it with contents=True")

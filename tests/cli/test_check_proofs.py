@@ -100,6 +100,8 @@ def test_what_is_not_checked_is_said(program: Program, kernel_file: Callable[...
         (("--size", "x=L"), "are for proofs"),
         (("--prove", "--size", "x"), "write NAME=VALUE"),
         (("--prove", "--multiple", "L=a"), "a whole number"),
+        (("--prove", "--multiple", "L=²"), "a whole number"),
+        (("--grid", "²"), "'²' is no expression"),
         (("--grid", "M"), "which is part of no size"),
     ],
 )

@@ -81,6 +81,12 @@ def test_looking(typed: Typed) -> None:
     assert found[15] == "no findings\n"
 
 
+def test_what_is_displayed_may_be_missing(typed: Typed) -> None:
+    found = answers(typed("display i", "display N", "display"))
+    missing = "i is not available here: it is not assigned yet\n"
+    assert found[1] == f"error: {missing}" and found[3] == f"1: i: {missing}2: N = 16\n"
+
+
 def test_operations_and_blocks(typed: Typed) -> None:
     result = typed("stepi", "si 3", "block 2", "p i", "block 9", "block", "help", "help s")
     found = answers(result)
@@ -108,6 +114,9 @@ def test_operations_and_blocks(typed: Typed) -> None:
         ("delete x", "'x' is no number from 1 on"),
         ("until", "until which line?"),
         ("step -1", "'-1' is no number from 1 on"),
+        ("step " + "1" * 5000, "'1111"),
+        ("delete ²", "'²' is no number from 1 on"),
+        ("b " + "1" * 5000, "'1111"),
         ("c there", "continue, or continue finding"),
         ("c finding", "nothing looks for findings"),
         ("info", "info about what?"),

@@ -43,6 +43,9 @@ def lookup(name: str) -> Any:
         ("max(%12) - %7", 10.5),
         ("  t.size ", 12),
         ("(k, 1.5)", (3, 1.5)),
+        ("t.strides", (4, 1)),
+        ("max(t, 5)", np.maximum(TILE, 5)),
+        ("min(k, 2)", 2),
     ],
 )
 def test_values(text: str, expected: Any) -> None:
@@ -74,6 +77,8 @@ def test_values(text: str, expected: Any) -> None:
         ("k in xs", "compare with"),
         ("t + t[0:2]", "broadcast"),
         ("sum(t, axis=0)", "cannot be evaluated"),
+        ("(1, k) * 1000000000", "a tuple cannot be multiplied"),
+        ("1000000000 * (1, k)", "a tuple cannot be multiplied"),
         ("(" * 240 + "k" + ")" * 240, "no expression"),
         ("-" * 5000 + "k", "longer than 500 characters"),
         ("-" * 490 + "k" + " +", "no expression"),
