@@ -10,9 +10,10 @@ from ir_passes.symbolic.conditions import NEVER, Condition, at_least, both, eith
 from ir_passes.symbolic.evaluate import value_of
 from ir_passes.symbolic.events import Event
 from ir_passes.symbolic.judge import Judge
-from ir_passes.symbolic.places import Place, beyond, is_dense, outside, place_of, target_of
+from ir_passes.symbolic.lists import known_place
+from ir_passes.symbolic.places import Place, beyond, is_dense, outside, target_of
 from ir_passes.symbolic.report import Check, Verdict
-from ir_passes.symbolic.solve import can_hold, is_never
+from ir_passes.symbolic.solve import is_never
 from ir_passes.symbolic.terms import ONE, Poly, UndeterminedError
 
 
@@ -23,24 +24,13 @@ def verb(op: Op) -> str:
 def access_verdicts(event: Event, judge: Judge) -> Iterator[Verdict]:
     """Verdicts on one load, store or atomic update."""
     what = verb(event.op)
-    place = place_of(event)
-    if not isinstance(place, str) and _may_be_of_none(place):
-        place = f"it may be of an array that {place.root.memory.name} does not have"
+    place = known_place(event)
     if isinstance(place, str):
         yield Verdict(Check.RANGE, "not checked", f"every {what} stays inside its array", event.op, reason=place)
         return
     yield from _promised(event, place, judge)
     yield _in_memory(event, place, judge)
     yield from _tile_indices(event, place, judge)
-
-
-def _may_be_of_none(place: Place) -> bool:
-    """Whether the position in a list may be one past its end. That is a finding of its own, where the list is read."""
-    coordinates = place.coordinates() if place.root.memory.is_list else None
-    if coordinates is None:
-        return False
-    member = coordinates[0]
-    return can_hold(either(less(member, 0), at_least(member, place.root.shape[0])), place.given).kind != "never"
 
 
 def tile_shape(event: Event) -> tuple[int, ...]:

@@ -11,10 +11,7 @@ from ir_passes.symbolic.conditions import All, Condition, polys_of, symbols
 from ir_passes.symbolic.numbers import fits, wrapped
 from ir_passes.symbolic.terms import ZERO, Atom, Poly, Symbol
 from ir_passes.symbolic.values import Followed, Pointers, integer_range, unknown
-
-
-def line_of(op: Op) -> str:
-    return f"line {op.location.line}" if op.location is not None else f"byte {op.offset_bytes:#x}"
+from ir_passes.symbolic.words import line_of
 
 
 def lane_free(condition: Condition) -> list[Condition]:

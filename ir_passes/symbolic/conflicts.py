@@ -8,15 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from cutile_sim.tileir.core import Function, Op
-from ir_passes.symbolic.carried import line_of
 from ir_passes.symbolic.coverage import coverage_verdict
 from ir_passes.symbolic.events import Event, Launch
 from ir_passes.symbolic.judge import Judge
+from ir_passes.symbolic.lists import known_place
 from ir_passes.symbolic.ordering import Ordering, is_weak
 from ir_passes.symbolic.overlap import clash
-from ir_passes.symbolic.places import Place, place_of, target_of
+from ir_passes.symbolic.places import Place, target_of
 from ir_passes.symbolic.report import Check, Clash, Verdict
 from ir_passes.symbolic.values import Pointers, Root
+from ir_passes.symbolic.words import line_of
 
 Lost = tuple[Op, str]
 """An access to a place that is not known, and why."""
@@ -73,7 +74,7 @@ def _sorted_out(events: Sequence[Event]) -> tuple[dict[Root, _Array], list[Lost]
         effect = event.op.spec.effect
         if target_of(event.op) is None:
             continue
-        place = place_of(event)
+        place = known_place(event)
         if isinstance(place, str):
             (lost_loads if effect == "read" else lost_stores).append((event.op, place))
         elif not place.root.is_own:

@@ -18,7 +18,6 @@ from ir_passes.symbolic.carried import (
     hull,
     in_range,
     lane_free,
-    line_of,
     placeholder,
     stays_in_range,
     symbols_of,
@@ -37,24 +36,18 @@ from ir_passes.symbolic.conditions import (
     unknowns,
 )
 from ir_passes.symbolic.events import Event, Launch, Trace
-from ir_passes.symbolic.layout import index_space
 from ir_passes.symbolic.lists import read_words
-from ir_passes.symbolic.numbers import as_condition, chosen, decided, pointee_bytes
+from ir_passes.symbolic.numbers import as_condition, chosen, decided
 from ir_passes.symbolic.reductions import combined
-from ir_passes.symbolic.rules import apply_rule
+from ir_passes.symbolic.results import Results, not_followed
 from ir_passes.symbolic.solve import never_negative
 from ir_passes.symbolic.terms import ZERO, Poly, Symbol, quotient
 from ir_passes.symbolic.values import (
     NOTHING,
     Followed,
-    Lost,
-    Nothing,
-    Pointers,
-    Root,
-    Tensor,
-    Tiles,
     unknown,
 )
+from ir_passes.symbolic.words import line_of
 
 
 @dataclass
@@ -72,29 +65,15 @@ def follow(function: Function, launch: Launch) -> Trace:
 
 class _Executor:
     def __init__(self, function: Function, launch: Launch) -> None:
-        self.launch = launch
         self.used = {v for op in function.walk() for v in op.inputs}
         self.values: dict[Value, Followed] = dict(zip(function.parameters, launch.parameters, strict=True))
         self.events: list[Event] = []
         self.loops: list[_Loop] = []
-        self.globals: dict[str, Root] = {}
         self.exits: dict[Symbol, list[Condition]] = {}
-        self.blocks = self._block_ids()
+        self.results = Results(launch)
         given = both(*(at_least(size, 1) for size in launch.grid))
         self._region(function.body, given)
-        self.trace = Trace(self.events, self.blocks, self.exits, given)
-
-    def _block_ids(self) -> tuple[Poly, Poly, Poly]:
-        found = []
-        for axis, size in enumerate(self.launch.grid):
-            if size.value == 1:
-                found.append(ZERO)
-                continue
-            symbol = Symbol(f"block.{'xyz'[axis]}", "block", 0, size.bounds[1] - 1, axis=axis)
-            if size.value is None:
-                symbol.facts = (size - 1 - symbol,)
-            found.append(Poly.of(symbol))
-        return found[0], found[1], found[2]
+        self.trace = Trace(self.events, self.results.blocks, self.exits, given)
 
     # Regions: each returns the path on which control goes on behind it (None: on none), and what was yielded.
 
@@ -130,7 +109,7 @@ class _Executor:
         elif (words := read_words(self.events[-1])) is not None:
             results = [words, NOTHING]
         else:
-            results = self._results(op, operands, list(polys_of(path)))
+            results = self.results.of(op, operands, list(polys_of(path)))
         self.values.update(zip(op.results, results, strict=True))
         return path
 
@@ -142,54 +121,7 @@ class _Executor:
             self.values.update(zip(op.regions[0].arguments, values, strict=True))
             return self._region(op.regions[0], path)[1]
 
-        why, data = self._why(op, operands)
-        return combined(op, operands, run, list(polys_of(path)), lambda r: unknown(r.type, why, data=data))
-
-    def _results(self, op: Op, operands: tuple[Followed, ...], facts: list[Poly]) -> Sequence[Followed]:
-        if op.name == "get_tile_block_id":
-            return self.blocks
-        if op.name == "get_num_tile_blocks":
-            return self.launch.grid
-        if op.name == "get_index_space_shape" and isinstance(operands[0], Tiles):
-            return index_space(operands[0])
-        if op.name == "get_tensor_shape" and isinstance(operands[0], Tensor):
-            return operands[0].shape
-        if op.name == "get_global":
-            return [self._global(op)]
-        if op.name == "alloca":
-            size = pointee_bytes(op.results[0])
-            count = Poly.of(op.attributes["num_elem"])
-            return [Pointers(Root("memory of the block", (count,), (Poly.of(1),), size, is_own=True), ZERO)]
-        if op.spec.effect in ("read", "read_write"):
-            return [unknown(r.type, f"data read at {line_of(op)}", data=True, name="data") for r in op.results]
-        if op.spec.effect != "pure":
-            return [NOTHING for _ in op.results]
-        found = apply_rule(op, operands, facts)
-        if found is not None:
-            return [found]
-        why, data = self._why(op, operands)
-        return [unknown(r.type, why, data=data) for r in op.results]
-
-    def _why(self, op: Op, operands: tuple[Followed, ...]) -> tuple[str, bool]:
-        """Why a result is not known, and whether data from memory is to blame."""
-        for operand in operands:
-            if isinstance(operand, Lost):
-                return operand.reason, False
-            if isinstance(operand, (Poly, Condition)) and (found := unknowns(operand)):
-                return found[0].why, found[0].kind == "data"
-        if any(isinstance(operand, Nothing) for operand in operands):
-            return f"floating-point data at {line_of(op)}", True
-        return f"{op.name} at {line_of(op)}, which is not followed", False
-
-    def _global(self, op: Op) -> Followed:
-        name = op.attributes["name"]
-        size = self.launch.globals_bytes.get(name)
-        if size is None:
-            return Lost(f"of global {name}")
-        item = pointee_bytes(op.results[0])
-        if name not in self.globals:
-            self.globals[name] = Root(f"global {name}", (Poly.of(size // item),), (Poly.of(1),), item)
-        return Pointers(self.globals[name], ZERO)
+        return combined(op, operands, run, list(polys_of(path)), lambda result: not_followed(op, operands, result))
 
     # Control flow
 

@@ -17,6 +17,7 @@ from ir_passes.symbolic.members import pointer_of
 from ir_passes.symbolic.numbers import as_number, chosen, element_of, pointee_bytes, shape_of, unread
 from ir_passes.symbolic.terms import ZERO, Atom, Poly, Symbol, quotient, remainder
 from ir_passes.symbolic.values import Followed, Lost, Pointers, Rule, Tensor, Tiles, Words, lane, lane_term, unknown
+from ir_passes.symbolic.words import in_words, line_of
 
 
 def relaid(value: Followed, by: dict[Atom, Poly], *, scalar: bool = False) -> Followed | None:
@@ -105,7 +106,7 @@ def _constant(op: Op, operands: Sequence[Followed], facts: Sequence[Poly]) -> Fo
         if element.width_bits == 1:
             return ALWAYS if bool(first) else NEVER
         return Poly.of(int(first))
-    found = unknown(op.results[0].type, f"a table of constants ({op.name})", data=False)
+    found = unknown(op.results[0].type, f"{in_words(op)} at {line_of(op)}", data=False)
     for atom in found.atoms if isinstance(found, Poly) else ():
         atom.low, atom.high = int(values.min()), int(values.max())
     return found

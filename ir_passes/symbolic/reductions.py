@@ -20,6 +20,7 @@ from ir_passes.symbolic.numbers import fits, shape_of
 from ir_passes.symbolic.solve import never_negative
 from ir_passes.symbolic.terms import ZERO, Atom, Bound, Poly, Symbol
 from ir_passes.symbolic.values import Followed, integer_range, lane, lane_term
+from ir_passes.symbolic.words import in_words
 
 Run = Callable[[Sequence[Followed]], Sequence[Followed]]
 """The region's results for its arguments."""
@@ -171,7 +172,7 @@ def _between(low: Poly, high: Poly, operand: Poly, maker: Op) -> Poly:
     if low == high:
         return low
     hidden = unknowns(operand)
-    why = hidden[0].why if hidden else f"{maker.name} over the lanes of a tile"
+    why = hidden[0].why if hidden else f"{in_words(maker)} over the lanes of a tile"
     symbol = Symbol("combined", hidden[0].kind if hidden else "unmodelled", low.bounds[0], high.bounds[1], why=why)
     symbol.facts = tuple(f for f in (Poly.of(symbol) - low, high - symbol) if len(f.atoms) > 1)
     return Poly.of(symbol)

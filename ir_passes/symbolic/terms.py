@@ -22,6 +22,9 @@ Bound = float
 
 _numbers = count()
 
+MAX_REMAINDERS = 6
+"""Of a polynomial that are seen when its bounds are worked out."""
+
 
 class UndeterminedError(Exception):
     """A term cannot be computed: it depends on an unknown."""
@@ -178,16 +181,21 @@ class Poly:
     @cached_property
     def bounds(self) -> tuple[Bound, Bound]:
         """Bounds that hold for all values of the atoms within theirs."""
+        return self._bounds(inf, MAX_REMAINDERS)
+
+    def _bounds(self, before: float, remainders: int) -> tuple[Bound, Bound]:
+        """The bounds, where remainders of so many quotients older than `before` are seen at most."""
         low, high = self._plain_bounds()
-        for atom in self.atoms:
-            # A remainder, top - bottom * quotient, is bounded though its parts are not.
-            if isinstance(atom, Quotient) and (bottom := atom.bottom.value) is not None:
+        for atom in self.atoms if remainders else ():
+            # A remainder, top - bottom * quotient, is bounded though its parts are not. The youngest goes first, as every
+            # order leads to the same.
+            if isinstance(atom, Quotient) and atom.number < before and (bottom := atom.bottom.value) is not None:
                 times, rest = divmod(-self.terms.get((atom,), 0), bottom)
                 if times and not rest:
                     other = self - (atom.top - Poly.of(atom) * bottom) * times
                     if other.atoms & frozenset((atom,)) or len(other.terms) >= len(self.terms) + len(atom.top.terms):
                         continue
-                    below, above = other.bounds
+                    below, above = other._bounds(atom.number, remainders - 1)
                     low = max(low, below + min(0, times * (bottom - 1)))
                     high = min(high, above + max(0, times * (bottom - 1)))
         return low, high
@@ -236,8 +244,13 @@ def forget_quotients() -> None:
 
 
 def quotient(top: Poly, bottom: Poly) -> Poly:
-    """`top / bottom` rounded down, for a bottom that is more than 0: whole parts taken out."""
+    """`top / bottom` rounded down, for a bottom that is more than 0: whole parts taken out.
+
+    In a choice that turns out never to be made a bottom may be less: then any number will do.
+    """
     by = bottom.value
+    if bottom.bounds[1] < 1:
+        return ZERO
     if by is not None:
         whole, rest = {}, {}
         for m, c in top.terms.items():

@@ -107,3 +107,18 @@ def fails_in_a_lane(y):
     i = ct.bid(0) * 4 + ct.arange(4, dtype=ct.int32)
     ct.assert_(i < 14)
     ct.scatter(y, i, 1.0)
+
+
+@ct.kernel
+def divides_nowhere(y):
+    """Where the divisor is not positive, what is divided is never asked for: not even when symbols are replaced."""
+    b = ct.bid(0)
+    k = 3
+    if b > 1:
+        k = 12 // (b - 1)
+    ct.store(y, (k % 3 + b * 3,), one())
+
+
+@ct.kernel
+def bits(y):
+    ct.scatter(y, (ct.bid(0) | 4) + ct.arange(1, dtype=ct.int32), 1.0)

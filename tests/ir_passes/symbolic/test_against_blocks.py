@@ -31,6 +31,8 @@ PITFALLS: dict[str, tuple[tuple[int, ...], Callable[[], tuple[Any, ...]], set[st
     "puts_a_part": ((2,), lambda: (f(8), f(16)), {"CTS101"}),
     "never_stores": ((4,), lambda: (f(8),), set()),
     "asks_for_one_more": ((3,), lambda: ([f(4), f(4)],), {"CTS705"}),
+    "divides_nowhere": ((4,), lambda: (f(12),), set()),
+    "bits": ((4,), lambda: (f(8),), set()),
     "fails_in_the_last": ((4,), lambda: (f(4), 3), {"CTS901"}),
     "fails_in_a_lane": ((4,), lambda: (f(16),), {"CTS901"}),
 }
@@ -54,3 +56,8 @@ def test_pitfall(name: str, pitfalls: ModuleType, truth: ModuleType) -> None:
     report = prove_launch(kernel, grid, *make())
     assert truth.contradictions(kernel, grid, make(), report) == []
     assert {found.id for found in report.findings} >= ids, "\n".join(map(str, report.verdicts))
+
+
+def test_reasons_name_no_operation_of_the_ir(pitfalls: ModuleType) -> None:
+    reasons = {v.reason for v in prove_launch(pitfalls.bits, 4, f(8)).of("not checked")}
+    assert any("a bitwise or at line" in reason for reason in reasons) and not any("ori " in r for r in reasons)

@@ -145,3 +145,18 @@ def test_words() -> None:
     m = Symbol("M", "parameter", 1, 100, unit=16)
     assert str(quotient(Poly.of(m) * 16, Poly.of(64)) * 64 + 1) == "64 * floor(M / 64) + 1"
     assert str(less(Poly.of(A), Poly.of(B))) == "a + 1 <= b"
+
+
+def test_a_divisor_of_an_arm_that_is_never_taken() -> None:
+    """That a divisor is positive is said of the arm alone: also to z3, and where symbols are replaced."""
+    n = Symbol("n", "data", -100, 100)
+    k = choice(at_least(Poly.of(n), 1), quotient(Poly.of(10), Poly.of(n)), Poly.of(7))
+    assert can_hold(equal(k, 7), both()).kind != "never"
+    assert replace(k, {n: Poly.of(0)}) == Poly.of(7) == replace(k, {n: Poly.of(B) - 5})
+
+
+def test_bounds_of_many_remainders() -> None:
+    """Each is bounded though its parts are not, and the work does not grow with the orders they can be looked at in."""
+    free = [Symbol(f"s{n}", "turn", 0, float("inf")) for n in range(9)]
+    some, all_ = (sum((remainder(Poly.of(s) + 1, Poly.of(3)) for s in part), Poly.of(0)) for part in (free[:6], free))
+    assert some.bounds == (0, 12) and all_.bounds[0] <= 0 and all_.bounds[1] >= 18
