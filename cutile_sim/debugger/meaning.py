@@ -112,7 +112,7 @@ class Expressions:
     def _name(self, node: ast.Name, names: Names) -> Binding:
         binding = names.get(node.id)
         if binding is None:
-            return Missing("it is no variable of this function")
+            return Missing(f"it comes from {node.id}, which is no variable of the function that names it")
         if isinstance(binding, Carried) and binding.is_unrolled:
             return _AN_ALIAS
         if isinstance(binding, Held) and len(binding.values) > 1:

@@ -2,7 +2,7 @@
 
 Tile IR names nothing. So the source is walked as the front-end walked it, statement by statement, and each expression
 is looked up among the operations at its place (`makers`), each loop's and branch's variables among what that carries
-(`carried`). Where either is in doubt the variable is `Missing` there, with the reason.
+(`carried`, `loop_names`). Where either is in doubt the variable is `Missing` there, with the reason.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import ast
 from dataclasses import dataclass, field
 
 from cutile_sim.debugger.bindings import (
-    NOT_ASSIGNED,
     Binding,
     Carried,
     Held,
@@ -23,14 +22,13 @@ from cutile_sim.debugger.bindings import (
     settled,
 )
 from cutile_sim.debugger.carried import Row, solve
+from cutile_sim.debugger.loop_names import counted, endless, unrolled
 from cutile_sim.debugger.makers import UNROLLED, Makers, endings
 from cutile_sim.debugger.meaning import Expressions
 from cutile_sim.debugger.positions import Frame, Positions
 from cutile_sim.debugger.pysource import names_assigned
-from cutile_sim.tileir.core import Op, Value
+from cutile_sim.tileir.core import Op
 
-_NOT_CARRIED = Missing("it is not assigned yet in this turn of the loop")
-_AFTER_LOOP = Missing("it is not kept after its loop: nothing reads it there")
 _UNFOLLOWED = Missing("how the function was called is not followed")
 
 
@@ -266,62 +264,12 @@ class _Walk:
         self.expressions.times = times
         ends = [*inner.continues, *([end] if end is not None else [])]
         if len(made) != 1:
-            after = self._unrolled(carried, names, ends, inner.breaks)
+            after = unrolled(carried, names, ends, inner.breaks)
         elif isinstance(node, ast.For):
-            after = self._counted(made[0], carried, names, [*ends, *inner.breaks])
+            after = counted(made[0], carried, names, [*ends, *inner.breaks], self.makers)
         else:
-            after = self._endless(made[0], carried, names, ends, inner.breaks)
+            after = endless(made[0], carried, names, ends, inner.breaks, self.makers)
         return after if not node.orelse else self._body(node.orelse, after, exits)
-
-    def _counted(self, op: Op, carried: dict[str, Carried], names: Names, ends: list[Names]) -> Names:
-        region = op.regions[0]
-        told = self._carry(op, carried, names, ends, region.arguments[1:])
-        after = {**names, **dict.fromkeys(carried, _AFTER_LOOP)}
-        return after | {n: Held((op.results[column],)) for n, column in told.items()}
-
-    def _endless(
-        self, op: Op, carried: dict[str, Carried], names: Names, ends: list[Names], breaks: list[Names]
-    ) -> Names:
-        self._carry(op, carried, names, ends, op.regions[0].arguments)
-        leaving = endings(op, "break")
-        after: Names = {**names, **dict.fromkeys(carried, _AFTER_LOOP)}
-
-        def found(name: str, column: int) -> None:
-            after[name] = Held((op.results[column],))
-
-        solve(carried, op.results, [Row(way, leaving) for way in breaks], self.makers, found)
-        return after
-
-    def _carry(
-        self, op: Op, carried: dict[str, Carried], names: Names, ends: list[Names], arguments: tuple[Value, ...]
-    ) -> dict[str, int]:
-        """Settle what a loop carries for each variable; the columns of those that were told."""
-        initial = op.operands["init_values"]
-        assert isinstance(initial, tuple)
-        told: dict[str, int] = {}
-
-        def found(name: str, column: int) -> None:
-            told[name] = column
-            carried[name].solved = Held((arguments[column],))
-
-        rows = [Row(names, [initial]), *(Row(end, endings(op, "continue")) for end in ends)]
-        solve(carried, arguments, rows, self.makers, found)
-        for variable in carried.values():
-            variable.solved = variable.solved or _NOT_CARRIED
-        return told
-
-    def _unrolled(self, carried: dict[str, Carried], names: Names, ends: list[Names], breaks: list[Names]) -> Names:
-        """A loop whose turns the compiler wrote out one after the other, or one that cannot be told from others."""
-        after: Names = {**names}
-        for name, variable in carried.items():
-            options = [names.get(name, NOT_ASSIGNED), *(way.get(name, NOT_ASSIGNED) for way in (*ends, *breaks))]
-            held = [o for o in options if isinstance(o, Held)]
-            if variable.is_unrolled and len(held) == len(options) and len(options) == 2:
-                variable.solved = Held(tuple(dict.fromkeys(v for o in held for v in o.values)))
-            else:
-                variable.solved = UNROLLED
-            after[name] = options[-1] if len(options) == 2 else UNROLLED
-        return after
 
 
 def _length(items: Binding) -> int | None:

@@ -187,7 +187,7 @@ class Poly:
         """The bounds, where remainders of so many quotients older than `before` are seen at most."""
         low, high = self._plain_bounds()
         for atom in self.atoms if remainders else ():
-            # A remainder, top - bottom * quotient, is bounded though its parts are not. The youngest goes first, as every
+            # A remainder, top - bottom * quotient, is bounded though its parts are not. The youngest goes first: every
             # order leads to the same.
             if isinstance(atom, Quotient) and atom.number < before and (bottom := atom.bottom.value) is not None:
                 times, rest = divmod(-self.terms.get((atom,), 0), bottom)

@@ -105,3 +105,90 @@ def products(x, y, z, n, N: ct.Constant[int]):
         top = ct.max(acc, axis=1) + top
     half = acc.astype(ct.float16)
     ct.store(z, index=(i, 0), tile=half.astype(ct.float32) + acc + top[None, :])
+
+
+SCALE = 3
+i = 77  # no variable of a function
+
+
+def twice(a, by=2, *, more=0):
+    i = a * by
+    i += more
+    return i
+
+
+def early(a, n):
+    if n > 2:
+        return a + 1
+    b = a * 5
+    return b
+
+
+def nested(a):
+    lo, (mid, hi) = a - 1, (a, a + 1)
+    return lo, (mid, hi)
+
+
+@ct.kernel
+def forms(x, y, n, N: ct.Constant[int]):
+    b = ct.bid(0)
+    i = b * 2
+    a = c = ct.load(x, index=(b,), shape=(N,))
+    a, c = c + 1, a - 1
+    a, c = c, a
+    p, (q, r) = nested(a)
+    t = (p, q, r)
+    u = t[1] + t[-1]
+    d = twice(a, by=SCALE) if n > 3 else twice(c, more=4)
+    e = early(d, n)
+    f = early(early(e, i), b)
+    a *= SCALE
+    w = a + i
+    a -= w
+    g = w + u
+    k = -1
+    for k in range(n):
+        if k == 2:
+            continue
+        i += k
+        g = g + twice(g, more=k) * 0 + i
+    v = g if i > 3 else f
+    s = ct.sum(v, axis=0)
+    v, s = v + s, s - i
+    z = ct.where(v > 3, v, -v)
+    z = -z
+    z += a + c + d + e + f + g + s
+    o = i < 3 and b > 0
+    if o:
+        z = z + 1
+    ct.store(y, index=(b,), tile=z)
+
+
+def inner(a, k):
+    j = a + k
+    if k > 1:
+        j = j * 2
+        return j
+    for q in range(2):
+        j = j + q
+    return j
+
+
+@ct.kernel
+def calls(x, y, n, N: ct.Constant[int]):
+    b = ct.bid(0)
+    a = ct.load(x, index=(b,), shape=(N,))
+    j = a
+    for k in range(n):
+        a = inner(a, k)
+        j = j + inner(inner(j, b), k)
+    if b == 1:
+        ct.store(y, index=(b,), tile=a)
+        return
+    a = a + j
+    while True:
+        a = a - 1
+        b = b + 1
+        if b > 3:
+            break
+    ct.store(y, index=(ct.bid(0),), tile=a + j + b)

@@ -140,6 +140,20 @@ def test_branches(flag: bool, turns: int) -> None:
     assert {"a", "b", "c"} <= shown["branches", line_of(followed, "tile=a + b + r + c)")]
 
 
+@pytest.mark.parametrize("turns", [0, 2, 4])
+def test_forms_of_assignments_and_calls(turns: int) -> None:
+    shown = followed_by("forms", *vectors(), turns, 16)
+    end = shown["forms", line_of(followed, "tile=z)")]
+    assert {"a", "b", "c", "d", "e", "f", "g", "i", "q", "r", "s", "u", "v", "w", "z"} <= end
+    assert {"a", "i", "more"} <= shown["twice", line_of(followed, "i += more")]
+
+
+@pytest.mark.parametrize("turns", [0, 2, 3])
+def test_returns_in_the_middle(turns: int) -> None:
+    shown = followed_by("calls", *vectors(), turns, 16)
+    assert {"a", "b", "j"} <= shown["calls", line_of(followed, "tile=a + j + b)")]
+
+
 def test_unrolled_loops() -> None:
     shown = followed_by("unrolled", *vectors(), 4, 16)
     assert {"a", "b"} <= shown["unrolled", line_of(followed, "tile=a + b)")]

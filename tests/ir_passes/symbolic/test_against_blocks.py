@@ -11,7 +11,7 @@ import pytest
 
 from cutile_sim.proofs import prove_launch
 
-pytest.importorskip("cuda.tile")
+ct = pytest.importorskip("cuda.tile")
 pytestmark = pytest.mark.cutile
 
 
@@ -61,3 +61,21 @@ def test_pitfall(name: str, pitfalls: ModuleType, truth: ModuleType) -> None:
 def test_reasons_name_no_operation_of_the_ir(pitfalls: ModuleType) -> None:
     reasons = {v.reason for v in prove_launch(pitfalls.bits, 4, f(8)).of("not checked")}
     assert any("a bitwise or at line" in reason for reason in reasons) and not any("ori " in r for r in reasons)
+
+
+@pytest.fixture(scope="module")
+def random_kernels(load: Callable[[str], ModuleType]) -> ModuleType:
+    return load("random_kernels")
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_random_kernel(
+    seed: int, random_kernels: ModuleType, truth: ModuleType, module_of: Callable[[str], ModuleType]
+) -> None:
+    case = random_kernels.random_launch(seed)
+    kernel = module_of(case.source).kernel
+    try:
+        report = prove_launch(kernel, case.grid, *case.arguments())
+    except ct.TileError as error:
+        pytest.skip(f"no kernel: {error}")
+    assert truth.contradictions(kernel, case.grid, case.arguments(), report) == [], case.source
