@@ -85,6 +85,9 @@ def arrays_kept(params: Sequence[LaunchParam]) -> Iterator[None]:
 
 
 class _Watch(Observer):
+    """Operations run where the program has them: not ahead of all blocks, and not where no block comes to them."""
+
+    in_order = True
     happened = False
 
 
@@ -102,7 +105,7 @@ def _run(
     box = None if block is None else tuple((b, b + 1) for b in block)
     try:
         launch(
-            program_of(module, function, watched=True),
+            program_of(module, function, in_order=True),
             grid,
             params,
             fill=Fill("zero"),

@@ -122,3 +122,14 @@ def divides_nowhere(y):
 @ct.kernel
 def bits(y):
     ct.scatter(y, (ct.bid(0) | 4) + ct.arange(1, dtype=ct.int32), 1.0)
+
+
+@ct.kernel
+def fails_first(y, n):
+    """What every block does alike is worked out ahead of all blocks, but no block comes to it."""
+    for _ in range(ct.num_blocks(0)):
+        ct.assert_(ct.bid(0) > 7)
+    k = 0
+    while k < 3:
+        ct.store(y, (ct.bid(0),), one(6 % (n + 1)))
+        k += 1

@@ -33,6 +33,7 @@ PITFALLS: dict[str, tuple[tuple[int, ...], Callable[[], tuple[Any, ...]], set[st
     "asks_for_one_more": ((3,), lambda: ([f(4), f(4)],), {"CTS705"}),
     "divides_nowhere": ((4,), lambda: (f(12),), set()),
     "bits": ((4,), lambda: (f(8),), set()),
+    "fails_first": ((4,), lambda: (f(4), -1), {"CTS901"}),
     "fails_in_the_last": ((4,), lambda: (f(4), 3), {"CTS901"}),
     "fails_in_a_lane": ((4,), lambda: (f(16),), {"CTS901"}),
 }

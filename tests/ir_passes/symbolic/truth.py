@@ -148,9 +148,14 @@ def contradictions(kernel: Any, grid: Sequence[int], args: Sequence[Any], report
             found.append(str(verdict))
         elif verdict.status == "proved" and seen:
             found.append(f"{verdict} at {verdict.location}, but {seen}")
-        elif verdict.status == "violated" and not seen and not truth.is_cut_short and verdict.check not in ACCESSES:
+        elif verdict.status == "violated" and not seen and verdict.check in (*COMPUTED, *_unless(truth.is_cut_short)):
             found.append(f"{verdict} at {verdict.location}, but it never happens")
     return found
+
+
+def _unless(is_cut_short: bool) -> tuple[Check, ...]:
+    """What was looked at whole, where no block was cut short."""
+    return () if is_cut_short else (*CLASHES, Check.COVERAGE)
 
 
 def _seen(verdict: Any, op: Op, truth: Truth) -> str:
