@@ -1,150 +1,26 @@
-"""Which blocks touched an element, and what single blocks touched."""
+"""What single blocks touched."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
+from cutile_sim.analysis.access_table import AccessTable, Form, access_table
 from cutile_sim.analysis.footprints import ACCESS_KINDS
 from cutile_sim.analysis.runs import distinct
 from cutile_sim.analysis.spaces import nested_axes
+from cutile_sim.analysis.window_boxes import window_boxes
 from cutile_sim.errors import UsageError
+from cutile_sim.traces.boxes import Box, steps_of
 from cutile_sim.traces.reader import LaunchTrace
 from cutile_sim.traces.record import Access
 
 Block = tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class Touch:
-    """One record that touched an element.
-
-    Attributes:
-        record, op: Numbers of the record and of its operation.
-        kind: "load", "store" or "atomic".
-        file, line: Where the operation is in the source; "" and 0 where that is unknown.
-        blocks: The blocks that touched the element (x, y, z), at most as many as were asked for in all.
-        block_count: How many there are.
-    """
-
-    record: int
-    op: int
-    kind: str
-    file: str
-    line: int
-    blocks: tuple[Block, ...]
-    block_count: int
-
-
-@dataclass(frozen=True)
-class Visitors:
-    """What touched one element, in time order.
-
-    Attributes:
-        array, index: The element.
-        touches: At most as many as were asked for.
-        is_cut: Whether there is more than that.
-    """
-
-    array: str
-    index: tuple[int, ...]
-    touches: tuple[Touch, ...]
-    is_cut: bool
-
-
-def who(
-    launch: LaunchTrace,
-    array: str,
-    index: Sequence[int],
-    *,
-    between: tuple[int, int] | None = None,
-    at_most: int = 100,
-) -> Visitors:
-    """The records and blocks that touched one element, in time order.
-
-    Args:
-        array: The array's name.
-        index: The element's, one number along each axis.
-        between: Only records with numbers from the first up to but without the second.
-        at_most: How many records, and how many blocks in all, to name.
-
-    Raises:
-        UsageError: There is no such array or element.
-    """
-    info = launch.array(array)
-    index = tuple(int(i) for i in index)
-    if len(index) != len(info.shape) or any(not 0 <= i < n for i, n in zip(index, info.shape, strict=True)):
-        raise UsageError(f"array {array} of shape {'x'.join(map(str, info.shape))} has no element {index}")
-    element = sum(i * s for i, s in zip(index, info.strides_elems, strict=True))
-    found: list[Touch] = []
-    left = at_most
-    for record in launch.records(kinds=ACCESS_KINDS, names=(array,), between=between):
-        which = np.zeros(record.group.size, bool)
-        for access in record.accesses:
-            if access.array.number == info.number:
-                which |= _touching(access, element)
-        if not which.any():
-            continue
-        if len(found) == at_most:
-            return Visitors(array, index, tuple(found), True)
-        hits = np.flatnonzero(which)
-        at = record.op.location
-        found.append(
-            Touch(
-                record.number,
-                record.op.number,
-                record.kind,
-                "" if at is None else at.file,
-                0 if at is None else at.line,
-                tuple(_block(b) for b in record.group.blocks[hits[:left]]),
-                len(hits),
-            )
-        )
-        left -= len(found[-1].blocks)
-    return Visitors(array, index, tuple(found), any(len(t.blocks) < t.block_count for t in found))
-
-
-def _touching(access: Access, element: int) -> np.ndarray:
-    """Which recorded blocks of an access's group touch an element of its array (bool [n])."""
-    group, item = access.group, access.array.item_bytes
-    if access.is_window and access.unit_bytes % item == 0:
-        return _in_window(access, element, access.unit_bytes // item)
-    if access.is_window:
-        return np.array(
-            [access.takes_part(n) and bool((access.elements(n) == element).any()) for n in range(group.size)], bool
-        )
-    places = access.lanes.astype(np.int64) + access.offset
-    items = access.unit_bytes // item if access.unit_bytes % item == 0 else 1
-    hit = places == element // items if items > 1 else places * access.unit_bytes // item == element
-    if access.mask is not None:
-        hit = hit & access.mask
-    hit = hit.reshape(*hit.shape[:3], -1).any(axis=3)
-    if group.is_whole:
-        return np.broadcast_to(hit, group.shape).reshape(-1)
-    return np.broadcast_to(hit.reshape(-1), (group.size,))
-
-
-def _in_window(access: Access, element: int, items: int) -> np.ndarray:
-    assert access.strides is not None
-    lane = element // items
-    steps = access.steps
-    inside = np.ones(access.group.shape, bool)
-    base = np.full(access.group.shape, access.offset, np.int64)
-    for axis, n in enumerate(access.group.shape):
-        at = np.arange(n, dtype=np.int64)
-        shape = (-1,) + (1,) * (2 - axis)
-        inside &= ((at >= access.begin[axis]) & (at < access.end[axis])).reshape(shape)
-        if access.shape[axis] > 1:
-            base += ((at - access.begin[axis]) * access.strides[axis]).reshape(shape)
-    if not steps.size:
-        return np.zeros(access.group.size, bool)
-    distance = (lane - base).reshape(-1)[access.group.positions]
-    possible = inside.reshape(-1)[access.group.positions]
-    possible &= (distance >= steps.min()) & (distance <= steps.max())
-    possible[possible] = np.isin(distance[possible], steps)
-    return possible
+NOWHERE = np.iinfo(np.int64).min
+LANES_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -186,33 +62,85 @@ def tiles_of(
         UsageError: The grid has no such block.
     """
     block = block_id(launch, block)
+    table = access_table(launch)
+    rows = _rows_of(launch, table, block, between)
     found: list[BlockTile] = []
-    for record in launch.records(kinds=ACCESS_KINDS, blocks=(block,), between=between):
-        which = record.group.find(block)
-        assert which is not None
-        at = record.op.location
-        for access in record.accesses:
-            box = access.box(which)
-            if box is None:
+    at_once = max(at_most if at_most is not None else len(rows), 1)
+    for first in range(0, len(rows), at_once):
+        some = rows[first : first + at_once]
+        parts = _tiles(table, some, block)
+        for row in some.tolist():
+            if row not in parts:
                 continue
             if len(found) == at_most:
                 return tuple(found)
-            elements = _in_array(access, which)
-            whole = int(np.prod([end - first for first, end in box]))
-            found.append(
-                BlockTile(
-                    record.number,
-                    record.op.number,
-                    record.kind,
-                    "" if at is None else at.file,
-                    0 if at is None else at.line,
-                    access.array.name,
-                    box,
-                    elements.size,
-                    elements.size == whole == len(distinct(elements)),
-                )
-            )
+            box, elements, is_box = parts[row]
+            op, array = launch.ops[int(table.op[row])], launch.arrays[int(table.array[row])]
+            at = op.location
+            file, line = ("", 0) if at is None else (at.file, at.line)
+            record = int(table.record[row])
+            found.append(BlockTile(record, op.number, op.kind, file, line, array.name, box, elements, is_box))
     return tuple(found)
+
+
+def _rows_of(
+    launch: LaunchTrace, table: AccessTable, block: Block, between: tuple[int, int] | None = None
+) -> np.ndarray:
+    rows = table.rows(launch.chosen_ops(ACCESS_KINDS), None, between)
+    return rows[table.holds(block)[table.group[rows]]]
+
+
+def _tiles(table: AccessTable, rows: np.ndarray, block: Block) -> dict[int, tuple[Box, int, bool]]:
+    """By row: the box of what a block touches, how many lanes that are, and whether these are all of the box."""
+    found: dict[int, tuple[Box, int, bool]] = {}
+    done = np.zeros(len(rows), bool)
+    for form, chosen, offsets in _windows(table, rows, block):
+        taken = offsets != NOWHERE
+        done[chosen[~taken]] = True
+        assert form.strides is not None
+        boxes, fits, lanes = window_boxes(
+            form.array, form.unit_bytes, form.tile_shape, form.strides[3:], offsets[taken]
+        )
+        at = chosen[taken][fits]
+        done[at] = True
+        for row, box, size in zip(rows[at].tolist(), boxes[fits].tolist(), _sizes(boxes[fits]), strict=True):
+            found[row] = tuple((first, end) for first, end in box), lanes, lanes == size
+    for row, access in table.accesses(rows[~done]):
+        which = access.group.find(block)
+        assert which is not None
+        around = access.box(which)
+        if around is not None:
+            elements = _in_array(access, which)
+            size = prod(end - first for first, end in around)
+            found[row] = around, elements.size, elements.size == size == len(distinct(elements))
+    return found
+
+
+def _sizes(boxes: np.ndarray) -> list[int]:
+    return [int(n) for n in np.prod(boxes[..., 1] - boxes[..., 0], axis=-1)]
+
+
+def _windows(table: AccessTable, rows: np.ndarray, block: Block) -> Iterator[tuple[Form, np.ndarray, np.ndarray]]:
+    """(form, which of the rows have it, offset of the first lane of the block there, `NOWHERE` if it does not take
+    part) of all windows of arrays whose elements have one index each.
+    """
+    order = np.lexsort((table.group[rows], table.form[rows]))
+    forms, groups = table.form[rows[order]], table.group[rows[order]]
+    new = np.flatnonzero((np.diff(forms, prepend=-1) != 0) | (np.diff(groups, prepend=-1) != 0))
+    for first, end in zip(new.tolist(), np.append(new, len(order))[1:].tolist(), strict=True):
+        form = table.forms[int(forms[first])]
+        if not form.is_window or nested_axes(form.array) is None:
+            continue
+        group = table.group_of(int(groups[first]))
+        which = group.find(block)
+        assert which is not None and form.strides is not None
+        at = [int(i) for i in np.unravel_index(int(group.positions[which]), group.shape)]
+        chosen = order[first:end]
+        offsets = np.full(len(chosen), NOWHERE)
+        if all(b <= p < e for b, p, e in zip(form.begin, at, form.end, strict=True)):
+            shift = sum((at[a] - form.begin[a]) * form.strides[a] for a in range(3) if form.shape[a] > 1)
+            offsets = table.offset[rows[chosen]] + shift
+        yield form, chosen, offsets
 
 
 @dataclass(frozen=True)
@@ -291,19 +219,44 @@ _NONE = np.zeros(0, np.int64)
 def _all_of(
     launch: LaunchTrace, block: Block
 ) -> tuple[dict[tuple[str, str], list[np.ndarray]], dict[tuple[str, int], int]]:
-    elements: dict[tuple[str, str], list[np.ndarray]] = {}
+    """(elements by array and kind, executions by line)."""
+    table = access_table(launch)
     lines: dict[tuple[str, int], int] = {}
-    for record in launch.records(blocks=(block,)):
-        which = record.group.find(block)
-        assert which is not None
-        at = record.op.location
+    ran = launch.record_ops[table.holds(block)[table.record_group]]
+    for number, count in zip(*(a.tolist() for a in np.unique(ran, return_counts=True)), strict=True):
+        at = launch.ops[number].location
         where = ("", 0) if at is None else (at.file, at.line)
-        lines[where] = lines.get(where, 0) + 1
-        for access in record.accesses:
-            if access.takes_part(which):
-                touched = distinct(_in_array(access, which))
-                elements.setdefault((access.array.name, record.kind), []).append(touched)
+        lines[where] = lines.get(where, 0) + count
+    rows = _rows_of(launch, table, block)
+    elements: dict[tuple[str, str], list[np.ndarray]] = {}
+    # In the order in which the block first touches them.
+    for row, touched in sorted(_elements(table, rows, block), key=lambda found: found[0]):
+        kind = launch.ops[int(table.op[row])].kind
+        elements.setdefault((launch.arrays[int(table.array[row])].name, kind), []).append(touched)
     return elements, lines
+
+
+def _elements(table: AccessTable, rows: np.ndarray, block: Block) -> Iterator[tuple[int, np.ndarray]]:
+    """(a row, different elements that a block touches there and in rows that are alike)."""
+    done = np.zeros(len(rows), bool)
+    for form, chosen, offsets in _windows(table, rows, block):
+        if form.unit_bytes != form.array.item_bytes:
+            continue
+        done[chosen] = True
+        assert form.strides is not None
+        lanes = steps_of(form.tile_shape, form.strides[3:])
+        ops = table.op[rows[chosen]]
+        for op in np.unique(ops).tolist():
+            firsts = distinct(offsets[(ops == op) & (offsets != NOWHERE)])
+            at_once = max(1, LANES_AT_ONCE // max(lanes.size, 1))
+            for begin in range(0, len(firsts), at_once):
+                elements = distinct(np.add.outer(firsts[begin : begin + at_once], lanes))
+                yield int(rows[chosen[ops == op][0]]), elements[form.array.index_of(elements)[1]]
+    for row, access in table.accesses(rows[~done]):
+        which = access.group.find(block)
+        assert which is not None
+        if access.takes_part(which):
+            yield row, distinct(_in_array(access, which))
 
 
 def block_id(launch: LaunchTrace, block: Sequence[int]) -> Block:

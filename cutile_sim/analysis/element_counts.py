@@ -11,7 +11,8 @@ import numpy as np
 
 from cutile_sim.analysis.cells import Cells
 from cutile_sim.analysis.combs import Footprint
-from cutile_sim.analysis.footprints import ACCESS_KINDS, Scattered, Selector, footprints
+from cutile_sim.analysis.footprints import ACCESS_KINDS, Scattered
+from cutile_sim.analysis.launch_footprints import found_footprints
 from cutile_sim.analysis.spaces import nested_axes
 from cutile_sim.analysis.tally import Edges, Sums, Writers
 from cutile_sim.errors import UsageError
@@ -19,6 +20,7 @@ from cutile_sim.traces.reader import LaunchTrace
 
 MAX_BYTES = 1 << 27
 """What one table of counts may take."""
+NEVER = 1 << 62
 CELLS_AT_ONCE = 1 << 24
 """In how many cells the writers are looked for at once."""
 
@@ -128,7 +130,7 @@ def coverage(
     unwritten, several = np.zeros(cells.shape, np.int64), np.zeros(cells.shape, np.int64)
 
     def found() -> Iterator[tuple[str, Footprint | Scattered]]:
-        return found_footprints(launch, array, kinds, between, blocks, numbered=True)
+        return found_footprints(launch, array, kinds, between, blocks, numbered="blocks")
 
     for part in _alike(cells, found):
         stores, writes = Writers(part), Writers(part)
@@ -142,6 +144,33 @@ def coverage(
     return Coverage(array, cells.region, cells.edges, unwritten, several)
 
 
+def first_touches(
+    launch: LaunchTrace,
+    array: str,
+    *,
+    region: Sequence[tuple[int, int]] | None = None,
+    bins: Sequence[int] | None = None,
+) -> np.ndarray:
+    """The number of the first record that touched an element of each cell, `NEVER` where none did (int64).
+
+    Args, Raises: as `touches`.
+    """
+    cells = Cells.of(launch.array(array), region, bins)
+    _check_size(cells)
+    first = np.full(cells.shape, NEVER, np.int64)
+
+    def found() -> Iterator[tuple[str, Footprint | Scattered]]:
+        return found_footprints(launch, array, ACCESS_KINDS, numbered="records")
+
+    for part in _alike(cells, found):
+        records = Writers(part)
+        for _, one in found():
+            records.add(one)
+        low = records.numbers()[0]
+        _add_binned(first, np.where(low < 0, NEVER, low), part, cells, np.minimum)
+    return first
+
+
 def touched_elements(launch: LaunchTrace, array: str) -> tuple[dict[str, int], dict[str, int]]:
     """(lanes that touched the array by kind of access, different elements by kind and under "written").
 
@@ -151,7 +180,7 @@ def touched_elements(launch: LaunchTrace, array: str) -> tuple[dict[str, int], d
     lanes, distinct = dict.fromkeys(ACCESS_KINDS, 0), dict.fromkeys((*ACCESS_KINDS, "written"), 0)
 
     def found() -> Iterator[tuple[str, Footprint | Scattered]]:
-        return found_footprints(launch, array, ACCESS_KINDS, None, ())
+        return found_footprints(launch, array, ACCESS_KINDS)
 
     for part in _alike(Cells.of(info, bins=(1,) * len(info.shape)), found):
         sums: dict[str, Sums] = {}
@@ -181,27 +210,6 @@ def _alike(cells: Cells, found: Callable[[], Iterator[tuple[str, Footprint | Sca
     yield from edges.cells(CELLS_AT_ONCE)
 
 
-def found_footprints(
-    launch: LaunchTrace,
-    array: str,
-    kinds: Sequence[str],
-    between: tuple[int, int] | None,
-    blocks: Sequence[Any],
-    lines: Sequence[Any] = (),
-    *,
-    numbered: bool = False,
-) -> Iterator[tuple[str, Footprint | Scattered]]:
-    """(kind, footprint) of every access to an array; blocks are told apart where `numbered`."""
-    selector = Selector(launch, blocks)
-    number = launch.array(array).number
-    for record in launch.records(kinds=kinds, names=(array,), between=between, lines=lines):
-        selection = selector.of(record.group)
-        for access in record.accesses:
-            if access.array.number == number:
-                for found in footprints(access, selection, numbered=numbered):
-                    yield record.kind, found
-
-
 def _check_size(cells: Cells) -> None:
     places = cells.array.span_elems if nested_axes(cells.array) is None else 0
     if 8 * max(prod(cells.shape), places) > MAX_BYTES:
@@ -211,14 +219,14 @@ def _check_size(cells: Cells) -> None:
         )
 
 
-def _add_binned(total: np.ndarray, values: np.ndarray, part: Cells, cells: Cells) -> None:
-    """Add values of cells that lie within coarser ones to these."""
+def _add_binned(total: np.ndarray, values: np.ndarray, part: Cells, cells: Cells, join: np.ufunc = np.add) -> None:
+    """Add values of cells that lie within coarser ones to these; or join them in another way."""
     at = []
     for axis, (fine, coarse) in enumerate(zip(part.edges, cells.edges, strict=True)):
         first = int(np.searchsorted(coarse, fine[0], "right")) - 1
         end = int(np.searchsorted(coarse, fine[-1], "left"))
         starts = np.searchsorted(fine, np.maximum(coarse[first:end], fine[0]))
         if len(starts) != values.shape[axis]:
-            values = np.add.reduceat(values, starts, axis=axis)
+            values = join.reduceat(values, starts, axis=axis)
         at.append(slice(first, end))
-    total[tuple(at)] += values
+    total[tuple(at)] = join(total[tuple(at)], values)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from cutile_sim.analysis.combs import FAR, Comb, Footprint
+from cutile_sim.traces.model import ArrayInfo
 from cutile_sim.traces.options import BlockBox
 from cutile_sim.traces.reader import LaunchTrace
 from cutile_sim.traces.record import Access, GroupInfo
@@ -120,7 +121,7 @@ def footprints(access: Access, selection: Selection, *, numbered: bool) -> Itera
         return
     if access.is_window and access.unit_bytes % access.array.item_bytes == 0:
         for part in selection.parts:
-            found = _window(access, part, numbered)
+            found = window(access, part, numbered)
             if found is not None:
                 yield found
     elif access.is_window:
@@ -133,7 +134,29 @@ def footprints(access: Access, selection: Selection, *, numbered: bool) -> Itera
         yield _scattered(access, selection)
 
 
-def _window(access: Access, part: Part, numbered: bool) -> Footprint | None:
+class Even(Protocol):
+    """What `window` needs to know of an access."""
+
+    @property
+    def array(self) -> ArrayInfo: ...
+    @property
+    def unit_bytes(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def begin(self) -> tuple[int, ...]: ...
+    @property
+    def end(self) -> tuple[int, ...]: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def tile_shape(self) -> tuple[int, ...]: ...
+    @property
+    def strides(self) -> tuple[int, ...] | None: ...
+
+
+def window(access: Even, part: Part, numbered: bool) -> Footprint | None:
+    """What some blocks touch in a window of whole elements; None for nothing."""
     assert access.strides is not None
     items = access.unit_bytes // access.array.item_bytes
     first, combs = access.offset * items, []
@@ -162,25 +185,45 @@ def _window(access: Access, part: Part, numbered: bool) -> Footprint | None:
 
 def _scattered(access: Access, selection: Selection) -> Scattered:
     """The lanes of an access that is no window. Blocks that share lanes count as often as there are of them."""
-    group, shape = access.group, access.shape
-    count, low, high = (
-        selection.taken.astype(np.int64),
-        np.where(selection.taken, selection.numbers, FAR),
-        np.where(selection.taken, selection.numbers, -FAR),
-    )
-    if group.is_whole:
-        count, low, high = (a.reshape(group.shape) for a in (count, low, high))
-    else:
-        count, low, high = (a.reshape(1, 1, -1) for a in (count, low, high))
+    group = access.group
+    shape = group.shape if group.is_whole else (1, 1, group.size)
+    count = selection.taken.astype(np.int64).reshape(shape)
+    low = np.where(selection.taken, selection.numbers, FAR).reshape(shape)
+    high = np.where(selection.taken, selection.numbers, -FAR).reshape(shape)
+    lanes = access.lanes[None].astype(np.int64) + access.offset
+    mask = None if access.mask is None else access.mask[None]
+    return _of_lanes(access, lanes, mask, count, low[None], high[None])
+
+
+def scattered_lanes(
+    access: Even, part: Part, lanes: np.ndarray, mask: np.ndarray | None, numbers: np.ndarray, numbered: bool
+) -> Scattered:
+    """The lanes of several accesses that are no windows, along a first axis, by all blocks of their groups.
+
+    `numbers` are added to those of blocks where these are told apart, and stand for them where not.
+    """
+    z, y, x = part.ids
+    ids = z[:, None, None] + y[:, None] + x
+    if not numbered:
+        ids = np.zeros_like(ids)
+    blocks = ids + numbers.reshape(-1, 1, 1, 1)
+    return _of_lanes(access, lanes, mask, np.ones(ids.shape, np.int64), blocks, blocks)
+
+
+def _of_lanes(
+    access: Even, lanes: np.ndarray, mask: np.ndarray | None, count: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> Scattered:
+    shape = access.shape
     shared = tuple(axis for axis in range(3) if shape[axis] == 1)
+    after = tuple(axis + 1 for axis in shared)
     count = count.sum(axis=shared, keepdims=True)
-    low, high = low.min(axis=shared, keepdims=True), high.max(axis=shared, keepdims=True)
+    low, high = low.min(axis=after, keepdims=True), high.max(axis=after, keepdims=True)
     tail = (1,) * (len(shape) - 3)
-    used = np.broadcast_to((count > 0).reshape(count.shape + tail), shape)
-    if access.mask is not None:
-        used = used & access.mask
-    places = access.lanes[used].astype(np.int64) + access.offset
-    spread = [np.broadcast_to(a.reshape(a.shape + tail), shape)[used] for a in (count, low, high)]
+    used = np.broadcast_to((count > 0).reshape(count.shape + tail), lanes.shape)
+    if mask is not None:
+        used = used & mask
+    places = lanes[used]
+    spread = [np.broadcast_to(a.reshape(a.shape + tail), lanes.shape)[used] for a in (count, low, high)]
     item = access.array.item_bytes
     if access.unit_bytes > item and access.unit_bytes % item == 0:
         items = access.unit_bytes // item

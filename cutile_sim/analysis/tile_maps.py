@@ -11,8 +11,9 @@ import numpy as np
 
 from cutile_sim.analysis.cells import Cells
 from cutile_sim.analysis.combs import Footprint
-from cutile_sim.analysis.element_counts import MAX_BYTES, found_footprints
+from cutile_sim.analysis.element_counts import MAX_BYTES
 from cutile_sim.analysis.footprints import ACCESS_KINDS, Scattered
+from cutile_sim.analysis.launch_footprints import found_footprints
 from cutile_sim.analysis.tally import Edges, Writers
 from cutile_sim.errors import UsageError
 from cutile_sim.traces.reader import LaunchTrace
@@ -61,12 +62,13 @@ def tile_map(
         none = np.full(whole.shape, -1, np.int64)
         return TileMap(array, whole.edges, none, none)
 
-    def found() -> Iterator[Footprint | Scattered]:
-        for _, one in found_footprints(launch, array, kinds, between, blocks, numbered=True):
+    def found(apart: bool = False) -> Iterator[Footprint | Scattered]:
+        for _, one in found_footprints(launch, array, kinds, between, blocks, numbered="blocks", apart=apart):
             yield one
 
+    # Tiles of a block beside each other have an edge between them.
     edges = Edges(whole)
-    for one in found():
+    for one in found(apart=True):
         edges.add(one)
     cells = edges.all_cells()
     if 16 * prod(cells.shape) > MAX_BYTES:

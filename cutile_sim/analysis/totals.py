@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
+
+from cutile_sim.analysis.access_table import access_table
 from cutile_sim.analysis.element_counts import touched_elements
 from cutile_sim.analysis.footprints import ACCESS_KINDS
 from cutile_sim.analysis.gpus import Roofline, roofline
@@ -173,13 +176,12 @@ def _waste(launch: LaunchTrace) -> Iterator[EdgeWaste]:
 
 
 def _tma(launch: LaunchTrace) -> tuple[TmaRule, ...]:
-    found: dict[tuple[int, int], TmaRule] = {}
-    for record in launch.records(kinds=ACCESS_KINDS):
-        for access in record.accesses:
-            key = record.op.number, access.array.number
-            if key not in found:
-                found[key] = tma_rule(record.op, access)
-    return tuple(found[key] for key in sorted(found))
+    table = access_table(launch)
+    rows = table.rows(launch.chosen_ops(ACCESS_KINDS))
+    pairs = np.column_stack([table.op[rows], table.array[rows]])
+    first = np.sort(np.unique(pairs, axis=0, return_index=True)[1])
+    rules = [tma_rule(launch.ops[int(table.op[row])], access) for row, access in table.accesses(rows[first])]
+    return tuple(sorted(rules, key=lambda rule: (rule.op, launch.array(rule.array).number)))
 
 
 def _flops(launch: LaunchTrace) -> tuple[dict[str, int], dict[str, int]]:

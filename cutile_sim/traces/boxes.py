@@ -6,10 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cutile_sim.memory.even import even_items
 from cutile_sim.traces.model import ArrayInfo
 
 Box = tuple[tuple[int, int], ...]
 """(first, end) along each axis of an array."""
+
+
+def steps_of(shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
+    """Offsets (int64, flat) of lanes at even distances from the first."""
+    return even_items(0, shape, strides).reshape(-1)
 
 
 def box_of_elements(array: ArrayInfo, elements: np.ndarray) -> Box | None:

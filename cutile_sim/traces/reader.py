@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,8 +31,8 @@ from cutile_sim.traces.record import Chunk, Record
 if TYPE_CHECKING:
     from cutile_sim.launch import LaunchResult
 
-KEPT_CHUNKS = 4
-"""How many chunks of a launch stay in memory."""
+KEPT_BYTES = 256 << 20
+"""How much of a launch's records stays in memory; the last chunk that was read does in any case."""
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, LookupError, ValueError, TypeError, AttributeError, EOFError, OverflowError,
     MemoryError, RecursionError, NotImplementedError,
@@ -148,6 +149,7 @@ class LaunchTrace:
     Attributes:
         number: Its place in the file.
         kernel: The kernel's name.
+        kept: What others work out of its records once.
     """
 
     def __init__(self, trace: Trace, number: int, kernel: str, chunks: int) -> None:
@@ -155,7 +157,9 @@ class LaunchTrace:
         self.number = number
         self.kernel = kernel
         self.chunk_count = chunks
-        self._chunk: Callable[[int], Chunk] = lru_cache(KEPT_CHUNKS)(self._read_chunk)
+        self.kept: dict[Any, Any] = {}
+        self._chunks: dict[int, Chunk] = {}
+        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"<LaunchTrace {self.number}: {self.kernel} over {'x'.join(map(str, self.grid))} blocks>"
@@ -236,9 +240,17 @@ class LaunchTrace:
     @cached_property
     def record_ops(self) -> np.ndarray:
         """Of each record, in time order, the number of its operation (int32 [records])."""
-        dtype = TABLES["records"]
-        tables = [self.trace.read_table(member(self.number, n, "records"), dtype) for n in range(self.chunk_count)]
-        return np.concatenate([t["op"] for t in tables]) if tables else np.zeros(0, np.int32)
+        return np.concatenate([np.zeros(0, np.int32), *self._ops_of_chunks])
+
+    @cached_property
+    def _ops_of_chunks(self) -> list[np.ndarray]:
+        members = [member(self.number, n, "records") for n in range(self.chunk_count)]
+        return [self.trace.read_table(name, TABLES["records"])["op"] for name in members]
+
+    @cached_property
+    def _first_records(self) -> np.ndarray:
+        """Of each chunk, the number of its first record; and the number of all records."""
+        return np.cumsum([0, *map(len, self._ops_of_chunks)])
 
     @cached_property
     def element_names(self) -> tuple[str, ...]:
@@ -296,7 +308,17 @@ class LaunchTrace:
     def chunks(self) -> Iterator[Chunk]:
         """The tables of the records, part by part, for those who look at many at once."""
         for index in range(self.chunk_count):
-            yield self._chunk(index)
+            yield self.chunk(index)
+
+    def chunk(self, index: int) -> Chunk:
+        """One of these parts."""
+        with self._lock:
+            found = self._chunks.pop(index, None) or self._read_chunk(index)
+            self._chunks[index] = found  # the last one now
+            size = sum(chunk.size_bytes for chunk in self._chunks.values())
+            while size > KEPT_BYTES and len(self._chunks) > 1:
+                size -= self._chunks.pop(next(iter(self._chunks))).size_bytes
+            return found
 
     def records(
         self,
@@ -319,35 +341,45 @@ class LaunchTrace:
         Raises:
             UsageError: A filter makes no sense, or the file is damaged.
         """
-        if unknown := [k for k in kinds if k not in KINDS]:
-            raise UsageError(f"there is no kind of operation {unknown[0]!r}; there are {', '.join(KINDS)}")
+        chosen = self.chosen_ops(kinds, lines)
         wanted_arrays = {self.array(name).number for name in names}
         boxes = [BlockBox.of(b) for b in blocks]
-        ranges = [LineRange.parse(line) for line in lines]
-        chosen = np.array(
-            [
-                (not kinds or op.kind in kinds) and (not ranges or any(r.holds(op.chain) for r in ranges))
-                for op in self.ops
-            ],
-            bool,
-        )
         first, end = between or (0, None)
         number = 0
         for index in range(self.chunk_count):
             if end is not None and number >= end:
                 return
-            chunk = self._chunk(index)
+            chunk = self.chunk(index)
             wanted = chosen[chunk.records["op"]] if chosen.size else np.zeros(0, bool)
             wanted[: max(first - number, 0)] = False
             if end is not None:
                 wanted[end - number :] = False
             if wanted_arrays:
                 wanted &= chunk.touches(wanted_arrays)
+            if boxes:
+                wanted &= chunk.meets(boxes, wanted)
             for row in np.flatnonzero(wanted):
-                record = Record(chunk, int(row), number + int(row))
-                if not boxes or any(record.group.meets(box) for box in boxes):
-                    yield record
+                yield Record(chunk, int(row), number + int(row))
             number += len(chunk.records)
+
+    def records_at(self, numbers: Sequence[int] | np.ndarray) -> Iterator[Record]:
+        """The records with these numbers, in this order."""
+        for number in map(int, numbers):
+            index = int(np.searchsorted(self._first_records, number, "right")) - 1
+            yield Record(self.chunk(index), number - int(self._first_records[index]), number)
+
+    def chosen_ops(self, kinds: Sequence[str] = (), lines: Sequence[Any] = ()) -> np.ndarray:
+        """Which operations are of some kinds and lines (bool [ops]), as `records`."""
+        if unknown := [k for k in kinds if k not in KINDS]:
+            raise UsageError(f"there is no kind of operation {unknown[0]!r}; there are {', '.join(KINDS)}")
+        ranges = [LineRange.parse(line) for line in lines]
+        return np.array(
+            [
+                (not kinds or op.kind in kinds) and (not ranges or any(r.holds(op.chain) for r in ranges))
+                for op in self.ops
+            ],
+            bool,
+        )
 
     def _read_chunk(self, index: int) -> Chunk:
         tables = {

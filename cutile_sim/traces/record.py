@@ -20,7 +20,7 @@ from cutile_sim.traces.options import BlockBox
 if TYPE_CHECKING:
     from cutile_sim.traces.reader import LaunchTrace
 
-_LANE_TYPES: dict[int, np.dtype] = {4: np.dtype("<i4"), 8: np.dtype("<i8")}
+LANE_TYPES: dict[int, np.dtype] = {4: np.dtype("<i4"), 8: np.dtype("<i8")}
 
 
 class Chunk:
@@ -32,6 +32,8 @@ class Chunk:
         self.tiles, self.groups, self.dims = tables["tiles"], tables["groups"], tables["dims"]
         self.pool = pool
         self._group_cache: dict[int, GroupInfo] = {}
+        # About what it takes in memory, with the blocks of its groups, of which each has four numbers.
+        self.size_bytes = len(pool) + sum(t.nbytes for t in tables.values()) + 32 * int(self.groups["count"].sum())
         records = self.records
         _within(records["op"], len(launch.ops), "operations")
         _within(records["group"], len(self.groups), "groups")
@@ -45,6 +47,13 @@ class Chunk:
         of_access = np.concatenate([[0], np.cumsum(np.isin(self.accesses["array"], list(arrays)))])
         first = self.records["access"]
         return of_access[first + self.records["accesses"]] > of_access[first]
+
+    def meets(self, boxes: Sequence[BlockBox], records: np.ndarray) -> np.ndarray:
+        """Of some records (bool [records]), which are of a block in one of the boxes."""
+        found = np.zeros(len(self.groups), bool)
+        for number in np.unique(self.records["group"][records]).tolist():
+            found[number] = any(self.group(number).meets(box) for box in boxes)
+        return found[self.records["group"]]
 
     def group(self, number: int) -> GroupInfo:
         """A row of the table of groups."""
@@ -116,7 +125,8 @@ class GroupInfo:
 
     def find(self, block: tuple[int, int, int]) -> int | None:
         """Which of the recorded blocks has that id (x, y, z); None if none has."""
-        hits = np.flatnonzero((self.blocks == np.array(block)).all(axis=1))
+        x, y, z = self.blocks.T
+        hits = np.flatnonzero((x == block[0]) & (y == block[1]) & (z == block[2]))
         return int(hits[0]) if hits.size else None
 
     def meets(self, box: BlockBox) -> bool:
@@ -170,9 +180,9 @@ class Access:
     def lanes(self) -> np.ndarray:
         """Offsets of the lanes of an access that is no window, of `shape`."""
         code = int(self._entry["lane_bytes"])
-        if code not in _LANE_TYPES:
+        if code not in LANE_TYPES:
             raise UsageError(f"{self._chunk.launch.trace.name} is damaged: there are lanes of {code} bytes")
-        dtype = _LANE_TYPES[code]
+        dtype = LANE_TYPES[code]
         return self._chunk.array(int(self._entry["lanes"]), self.shape, dtype)
 
     @cached_property

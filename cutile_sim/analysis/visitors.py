@@ -1,0 +1,168 @@
+"""Which blocks touched an element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from cutile_sim.analysis.access_table import AccessTable, access_table
+from cutile_sim.analysis.footprints import ACCESS_KINDS
+from cutile_sim.errors import UsageError
+from cutile_sim.traces.boxes import steps_of
+from cutile_sim.traces.reader import LaunchTrace
+from cutile_sim.traces.record import Access
+
+Block = tuple[int, int, int]
+MOST_LANES = 1 << 18
+"""How many lanes an access may have for all of them to be compared with an element."""
+
+
+@dataclass(frozen=True)
+class Touch:
+    """One record that touched an element.
+
+    Attributes:
+        record, op: Numbers of the record and of its operation.
+        kind: "load", "store" or "atomic".
+        file, line: Where the operation is in the source; "" and 0 where that is unknown.
+        blocks: The blocks that touched the element (x, y, z), at most as many as were asked for in all.
+        block_count: How many there are.
+    """
+
+    record: int
+    op: int
+    kind: str
+    file: str
+    line: int
+    blocks: tuple[Block, ...]
+    block_count: int
+
+
+@dataclass(frozen=True)
+class Visitors:
+    """What touched one element, in time order.
+
+    Attributes:
+        array, index: The element.
+        touches: At most as many as were asked for.
+        is_cut: Whether there is more than that.
+    """
+
+    array: str
+    index: tuple[int, ...]
+    touches: tuple[Touch, ...]
+    is_cut: bool
+
+
+def who(
+    launch: LaunchTrace,
+    array: str,
+    index: Sequence[int],
+    *,
+    between: tuple[int, int] | None = None,
+    at_most: int = 100,
+) -> Visitors:
+    """The records and blocks that touched one element, in time order.
+
+    Args:
+        array: The array's name.
+        index: The element's, one number along each axis.
+        between: Only records with numbers from the first up to but without the second.
+        at_most: How many records, and how many blocks in all, to name.
+
+    Raises:
+        UsageError: There is no such array or element.
+    """
+    info = launch.array(array)
+    index = tuple(int(i) for i in index)
+    if len(index) != len(info.shape) or any(not 0 <= i < n for i, n in zip(index, info.shape, strict=True)):
+        raise UsageError(f"array {array} of shape {'x'.join(map(str, info.shape))} has no element {index}")
+    element = sum(i * s for i, s in zip(index, info.strides_elems, strict=True))
+    found: list[Touch] = []
+    left = at_most
+    table = access_table(launch)
+    rows = table.rows(launch.chosen_ops(ACCESS_KINDS), info.number, between)
+    near = np.unique(table.record[rows[_may_touch(table, rows, element)]])
+    for record in launch.records_at(near):
+        which = np.zeros(record.group.size, bool)
+        for access in record.accesses:
+            if access.array.number == info.number:
+                which |= _touching(access, element)
+        if not which.any():
+            continue
+        if len(found) == at_most:
+            return Visitors(array, index, tuple(found), True)
+        hits = np.flatnonzero(which)
+        at = record.op.location
+        found.append(
+            Touch(
+                record.number,
+                record.op.number,
+                record.kind,
+                "" if at is None else at.file,
+                0 if at is None else at.line,
+                tuple((x, y, z) for x, y, z in record.group.blocks[hits[:left]].tolist()),
+                len(hits),
+            )
+        )
+        left -= len(found[-1].blocks)
+    return Visitors(array, index, tuple(found), any(len(t.blocks) < t.block_count for t in found))
+
+
+def _may_touch(table: AccessTable, rows: np.ndarray, element: int) -> np.ndarray:
+    """Which accesses may touch an element, whatever their blocks (bool [rows]): for `_touching` to look at."""
+    found = np.ones(len(rows), bool)
+    for number in np.unique(table.form[rows]).tolist():
+        form = table.forms[number]
+        items, rest = divmod(form.unit_bytes, form.array.item_bytes)
+        if not form.is_window or rest or prod(form.shape) > MOST_LANES:
+            continue
+        alike = np.flatnonzero(table.form[rows] == number)
+        assert form.strides is not None
+        lanes = steps_of(form.shape, form.strides)
+        found[alike] = np.isin(element // items - table.offset[rows[alike]], lanes)
+    return found
+
+
+def _touching(access: Access, element: int) -> np.ndarray:
+    """Which recorded blocks of an access's group touch an element of its array (bool [n])."""
+    group, item = access.group, access.array.item_bytes
+    if access.is_window and access.unit_bytes % item == 0:
+        return _in_window(access, element, access.unit_bytes // item)
+    if access.is_window:
+        return np.array(
+            [access.takes_part(n) and bool((access.elements(n) == element).any()) for n in range(group.size)], bool
+        )
+    places = access.lanes.astype(np.int64) + access.offset
+    items = access.unit_bytes // item if access.unit_bytes % item == 0 else 1
+    hit = places == element // items if items > 1 else places * access.unit_bytes // item == element
+    if access.mask is not None:
+        hit = hit & access.mask
+    hit = hit.reshape(*hit.shape[:3], -1).any(axis=3)
+    if group.is_whole:
+        return np.broadcast_to(hit, group.shape).reshape(-1)
+    return np.broadcast_to(hit.reshape(-1), (group.size,))
+
+
+def _in_window(access: Access, element: int, items: int) -> np.ndarray:
+    assert access.strides is not None
+    lane = element // items
+    steps = access.steps
+    inside = np.ones(access.group.shape, bool)
+    base = np.full(access.group.shape, access.offset, np.int64)
+    for axis, n in enumerate(access.group.shape):
+        at = np.arange(n, dtype=np.int64)
+        shape = (-1,) + (1,) * (2 - axis)
+        inside &= ((at >= access.begin[axis]) & (at < access.end[axis])).reshape(shape)
+        if access.shape[axis] > 1:
+            base += ((at - access.begin[axis]) * access.strides[axis]).reshape(shape)
+    if not steps.size:
+        return np.zeros(access.group.size, bool)
+    distance = (lane - base).reshape(-1)[access.group.positions]
+    possible = inside.reshape(-1)[access.group.positions]
+    possible &= (distance >= steps.min()) & (distance <= steps.max())
+    possible[possible] = np.isin(distance[possible], steps)
+    return possible
