@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cutile_sim.errors import UsageError
-from cutile_sim.page import arrays, blocks, launches, reports
+from cutile_sim.page import arrays, blocks, launches, records, reports
 from cutile_sim.page.questions import Question
 from cutile_sim.traces.reader import Trace
 
@@ -20,8 +20,8 @@ ANSWERS: Mapping[str, Callable[[Question], dict[str, Any]]] = {
     "element": arrays.element,
     "blocks": blocks.grid,
     "block": blocks.block,
-    "record": blocks.record,
-    "cuts": blocks.cuts,
+    "record": records.record,
+    "cuts": records.cuts,
     "compare": blocks.compare,
     "summary": reports.totals,
     "graph": reports.graph,

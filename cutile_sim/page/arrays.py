@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cutile_sim.analysis import coverage, touches, who
+from cutile_sim.analysis import NEVER, coverage, first_touches, touches, who
 from cutile_sim.errors import UsageError
 from cutile_sim.numerals import whole_number
 from cutile_sim.page.contents import contents
@@ -19,8 +19,6 @@ from cutile_sim.page.questions import Question
 from cutile_sim.traces.reader import LaunchTrace
 
 ACCESS_KINDS = ("load", "store", "atomic")
-TIMES = 96
-"""In how many steps the time of the first access is told apart."""
 BARS = 64
 KEPT_SPREADS = 64
 NAMED = 200
@@ -57,21 +55,14 @@ def _line(question: Question) -> tuple[str, int] | str:
 
 
 def times(question: Question) -> dict[str, Any]:
-    """The first record that touched an element of each cell (-1: none), told apart in at most `TIMES` steps."""
+    """The first record that touched an element of each cell (-1: none)."""
     launch, at = question.launch, Plane.asked(question)
-    touching = [r.number for r in launch.records(kinds=ACCESS_KINDS, names=(at.array.name,))]
-    first = np.full(at.cells, -1, np.int64)
-    for group in np.array_split(np.array(touching, np.int64), min(TIMES, max(len(touching), 1))):
-        if not group.size:
-            continue
-        between = int(group[0]), int(group[-1]) + 1
 
-        def count(region: Region, bins: Bins, between: tuple[int, int] = between) -> list[np.ndarray]:
-            found = touches(launch, at.array.name, region=region, bins=bins, between=between)
-            return [found.loads + found.stores + found.updates]
+    def count(region: Region, bins: Bins) -> list[np.ndarray]:
+        return [first_touches(launch, at.array.name, region=region, bins=bins)]
 
-        first[(first < 0) & (at.sums(count)[0] > 0)] = group[-1]
-    return {**at.frame(), "first": pack(first, "i4")}
+    first = at.sums(count, np.minimum)[0]
+    return {**at.frame(), "first": pack(np.where(first == NEVER, -1, first), "i4")}
 
 
 def cover(question: Question) -> dict[str, Any]:

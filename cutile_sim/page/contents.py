@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
+from cutile_sim.analysis.access_table import access_table
 from cutile_sim.errors import UsageError
 from cutile_sim.numerals import whole_number
 from cutile_sim.traces.model import ArrayInfo
 from cutile_sim.traces.reader import LaunchTrace
 from cutile_sim.traces.record import Access, Record, of_block
 
-KEPT = 8
+KEPT = 4
 MOST_ELEMENTS = 1 << 24
+
+
+class State(NamedTuple):
+    """What is known of an array, flat, when a record has run."""
+
+    last: int
+    values: np.ndarray
+    known: np.ndarray
 
 
 def has_values(launch: LaunchTrace, array: ArrayInfo) -> bool:
@@ -41,15 +51,35 @@ def _at(launch: LaunchTrace, array: ArrayInfo, last: int) -> tuple[np.ndarray, n
         raise UsageError("the trace holds no values: make it with values=True")
     if array.size > MOST_ELEMENTS:
         raise UsageError(f"array {array.name} is too large to be followed through time: look at it before and after")
-    before = launch.contents(array.name, "before")
-    values = np.zeros(array.size, array.dtype) if before is None else before.reshape(-1).copy()
-    known = np.full(array.size, before is not None)
-    for record in launch.records(names=(array.name,), between=(0, last + 1)):
+    # The slider moves on, as a rule: go on from what is known of the last record before.
+    states: list[State] = launch.kept.setdefault((_at, array.number), [])
+    earlier = max((state for state in states if state.last <= last), key=lambda state: state.last, default=None)
+    if earlier is None:
+        before = launch.contents(array.name, "before")
+        values = np.zeros(array.size, array.dtype) if before is None else before.reshape(-1).copy()
+        known = np.full(array.size, before is not None)
+    else:
+        values, known = earlier.values.copy(), earlier.known.copy()
+    first = 0 if earlier is None else earlier.last + 1
+    for record in launch.records_at(_lasting(launch, array, (first, last + 1))):
         tile = _moved(record)
         for access in record.accesses:
             if access.array.number == array.number:
                 _put(values, known, access, tile)
+    states.append(State(last, values, known))
+    del states[:-KEPT]
     return values.reshape(array.shape), known.reshape(array.shape)
+
+
+def _lasting(launch: LaunchTrace, array: ArrayInfo, between: tuple[int, int]) -> np.ndarray:
+    """Numbers of the records that touch an array, without those after which another touches the same elements."""
+    table = access_table(launch)
+    rows = table.rows(launch.chosen_ops(), array.number, between)
+    is_window = np.array([form.is_window for form in table.forms], bool)[table.form[rows]]
+    places = np.where(is_window, table.offset[rows], rows)
+    keys = np.column_stack([table.form[rows], table.pattern[table.group[rows]], places])
+    last = np.unique(keys[::-1], axis=0, return_index=True)[1]
+    return np.unique(table.record[rows[::-1][last]])
 
 
 def _moved(record: Record) -> np.ndarray | None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cutile_sim.analysis import lines
+from cutile_sim.analysis.access_table import access_table
 from cutile_sim.page.contents import has_values
 from cutile_sim.page.packing import finite, pack
 from cutile_sim.page.planes import natural_wrap
@@ -152,23 +153,17 @@ def _short_names(paths: list[str]) -> list[str]:
 
 def touched(found: LaunchTrace) -> dict[tuple[int, int], tuple[int, int]]:
     """By operation and array: (records, blocks that ran them, each time counted)."""
-    totals: dict[tuple[int, int], tuple[int, int]] = {}
+    table = access_table(found)
     width = max(len(found.arrays), 1)
-    for chunk in found.chunks():
-        counts = chunk.records["accesses"]
-        # The rows of the table of accesses that belong to each record, one after another.
-        owner = np.repeat(np.arange(len(counts)), counts)
-        row = chunk.records["access"][owner] + np.arange(len(owner)) - (np.cumsum(counts) - counts)[owner]
-        pair = chunk.records["op"][owner].astype(np.int64) * width + chunk.accesses["array"][row]
-        # A record that touches an array in several parts counts once.
-        once = np.unique(owner * (width * len(found.ops)) + pair, return_index=True)[1]
-        blocks = chunk.groups["count"][chunk.records["group"][owner[once]]]
-        for number in np.unique(pair[once]).tolist():
-            chosen = pair[once] == number
-            at = divmod(number, width)
-            records, ran = totals.get(at, (0, 0))
-            totals[at] = records + int(chosen.sum()), ran + int(blocks[chosen].sum())
-    return totals
+    # A record that touches an array in several parts counts once; it has one operation.
+    once = np.unique(table.record * width + table.array, return_index=True)[1]
+    pairs, of_row = np.unique(table.op[once] * width + table.array[once], return_inverse=True)
+    sizes = np.array([pattern.count for pattern in table.patterns], np.int64)
+    records, blocks = np.bincount(of_row, minlength=len(pairs)), np.zeros(len(pairs), np.int64)
+    if once.size:
+        np.add.at(blocks, of_row, sizes[table.pattern[table.group[once]]])
+    totals = zip(records.tolist(), blocks.tolist(), strict=True)
+    return {divmod(pair, width): total for pair, total in zip(pairs.tolist(), totals, strict=True)}
 
 
 def _recorded(found: LaunchTrace) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cutile_sim.analysis import NEVER
 from cutile_sim.errors import UsageError
 from cutile_sim.page.questions import Question
 from cutile_sim.traces.model import ArrayInfo
@@ -94,8 +95,8 @@ class Plane:
             found[-1] -= np.add.reduceat(~ends, edges(c1 - c0, self.cells[1])[:-1], dtype=np.int64)
         return found
 
-    def sums(self, count: Counted) -> list[np.ndarray]:
-        """What `count` finds for the cells, each of shape `cells`."""
+    def sums(self, count: Counted, join: np.ufunc = np.add) -> list[np.ndarray]:
+        """What `count` finds for the cells, each of shape `cells`; `join` says what a cell has of its parts."""
         r0, c0, r1, c1 = self.window
         h, w = self.cells
         rank = len(self.array.shape)
@@ -104,7 +105,7 @@ class Plane:
         if rank == 0:
             return [np.asarray(found).reshape(1, 1) for found in count((), ())]
         if rank == 1:
-            return self._wrapped(count)
+            return self._wrapped(count, join)
         region = [(at, at + 1) for at in self.fixed]
         bins = [1] * rank
         region[self.rows], region[self.cols] = (r0, r1), (c0, c1)
@@ -112,7 +113,7 @@ class Plane:
         order = [self.rows, self.cols, *(a for a in range(rank) if a not in (self.rows, self.cols))]
         return [found.transpose(order).reshape(h, w) for found in count(tuple(region), tuple(bins))]
 
-    def _wrapped(self, count: Counted) -> list[np.ndarray]:
+    def _wrapped(self, count: Counted, join: np.ufunc) -> list[np.ndarray]:
         r0, c0, r1, c1 = self.window
         h, w = self.cells
         n, wrap = self.array.shape[0], self.wrap
@@ -131,12 +132,13 @@ class Plane:
             begin, stop = first * wrap, min(end * wrap, n)
             parts = []
             for f in count(((begin, stop),), (stop - begin,)):
-                spread = np.zeros((end - first) * wrap, f.dtype)
+                # Behind the array's end nothing counts, least of all as the smallest.
+                spread = np.full((end - first) * wrap, 0 if join is np.add else NEVER, f.dtype)
                 spread[: f.size] = f
-                parts.append(np.add.reduceat(spread.reshape(end - first, wrap)[:, c0:c1], across, axis=1))
+                parts.append(join.reduceat(spread.reshape(end - first, wrap)[:, c0:c1], across, axis=1))
             rows.append(parts)
         whole = [np.concatenate(parts) for parts in zip(*rows, strict=True)]
-        return [np.add.reduceat(f, down[:-1], axis=0) for f in whole]
+        return [join.reduceat(f, down[:-1], axis=0) for f in whole]
 
     def slice_of(self, values: np.ndarray) -> np.ndarray:
         """The window's elements of a whole array, [rows, columns]; a row of one axis may end early: then False, 0."""

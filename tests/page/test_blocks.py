@@ -12,7 +12,7 @@ from page_answers import touches, unpack
 from synthetic_traces import Group, Row, Window, launch_of
 
 from cutile_sim.errors import UsageError
-from cutile_sim.page import blocks
+from cutile_sim.page import blocks, records
 from cutile_sim.traces import Trace
 
 Ask = Callable[..., dict[str, Any]]
@@ -101,7 +101,7 @@ def test_each_record(synthetic: Trace, ask: Ask) -> None:
 
 def test_a_record_of_very_many_windows(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbours share a box: nothing is missing."""
-    monkeypatch.setattr(blocks, "TOUCHES", 4)
+    monkeypatch.setattr(records, "TOUCHES", 4)
     group = Group((1, 1, 9), [[0], [0], list(range(9))])
     made = launch_of([((18,), (1,))], [Row("load", group, [Window((1, 1, 9, 2), (0, 0, 2, 1))])], (9, 1, 1)).trace
     got = ask(made, "record", launch=0, record=0)
@@ -128,7 +128,7 @@ def test_where_tiles_begin_and_end(synthetic: Trace, ask: Ask, monkeypatch: pyte
             for axis, pair in enumerate(box):
                 ends[axis].update(pair)
     assert ask(synthetic, "cuts", launch=0, array=0) == {"cuts": [sorted(e) for e in ends]}
-    monkeypatch.setattr(blocks, "TOUCHES", 4)
+    monkeypatch.setattr(records, "TOUCHES", 4)
     group = Group((1, 1, 9), [[0], [0], list(range(9))])
     rows = [Row("load", group, [Window((1, 1, 9, 2), (0, 0, 2, 1))])]
     many = launch_of([((18,), (1,))], rows, (9, 1, 1)).trace
