@@ -1,7 +1,7 @@
 // The grid of blocks: one cell a block, tinted by what it does.
 
 import { announce, blockName, byId, bytes, el, short, table, text } from "./dom.js";
-import { color, image, mix, rgb } from "./colors.js";
+import { color, image, mix, pixel, ramp, rgb } from "./colors.js";
 import { GridCanvas } from "./grid.js";
 import { ask } from "./store.js";
 import { on, state, update } from "./state.js";
@@ -88,11 +88,13 @@ function draw(context) {
   answer.pictures ??= new Map();
   const key = `${metric} ${theme}`;
   if (!answer.pictures.has(key)) {
-    const [none, full, unseen] = [color("empty"), color("heat"), color("panel")];
+    const shade = ramp((share) => mix(color("empty"), color("heat"), 0.12 + 0.88 * share));
+    const unseen = pixel(color("panel"));
     const { values, most } = answer[metric];
     const total = answer.blocks;
+    const ran = answer.records.values;
     answer.pictures.set(key, image(grid.rows, grid.cols, (i) =>
-      i >= total ? null : answer.records.values[i] === 0 ? unseen : mix(none, full, 0.12 + 0.88 * (values[i] / (most || 1)))));
+      (i >= total ? 0 : ran[i] ? shade(values[i] / (most || 1)) : unseen)));
   }
   const [x, y, w, h] = grid.rect([0, 0, grid.rows, grid.cols]);
   context.drawImage(answer.pictures.get(key), x, y, w, h);

@@ -26,30 +26,36 @@ const STOPS = [
   [138, 134, 120], [166, 157, 117], [195, 182, 105], [225, 208, 83], [254, 232, 56],
 ];
 
-/** Colour of a share between 0 and 1. */
-export function valueColor(share) {
-  const at = Math.min(Math.max(share, 0), 1) * (STOPS.length - 1);
+const valueColor = (share) => {
+  const at = share * (STOPS.length - 1);
   const low = Math.min(Math.floor(at), STOPS.length - 2);
   return mix(STOPS[low], STOPS[low + 1], at - low);
-}
+};
 
 export const valueGradient = () => `linear-gradient(to right, ${STOPS.map((c) => rgb(c)).join(", ")})`;
 
-/** An image of h by w pixels; `paint(i)` gives [r, g, b] or [r, g, b, a of 255], or null for nothing. */
+/** A colour as a pixel of an image has it: a number, 0 for nothing. */
+export const pixel = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+
+const STEPS = 255;
+
+/** A function from a share between 0 and 1 to a pixel, of few colours that are mixed once: images have many cells. */
+export function ramp(colorOf) {
+  const pixels = Uint32Array.from({ length: STEPS + 1 }, (_, i) => pixel(colorOf(i / STEPS)));
+  return (share) => pixels[Math.min(Math.max(Math.round(share * STEPS), 0), STEPS)];
+}
+
+export const valueRamp = ramp(valueColor);
+
+/** An image of h by w pixels; `paint(i)` gives the pixel. */
 export function image(h, w, paint) {
   const canvas = document.createElement("canvas");
   canvas.width = w;
   canvas.height = h;
   const context = canvas.getContext("2d");
   const data = context.createImageData(w, h);
-  for (let i = 0, at = 0; i < h * w; i += 1, at += 4) {
-    const c = paint(i);
-    if (!c) continue;
-    data.data[at] = c[0];
-    data.data[at + 1] = c[1];
-    data.data[at + 2] = c[2];
-    data.data[at + 3] = c[3] ?? 255;
-  }
+  const pixels = new Uint32Array(data.data.buffer);
+  for (let i = 0; i < pixels.length; i += 1) pixels[i] = paint(i);
   context.putImageData(data, 0, 0);
   return canvas;
 }

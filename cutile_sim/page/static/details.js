@@ -1,7 +1,7 @@
 // What is known of the block, element or record that is pointed at or chosen.
 
 import { blockName, byId, bytes, el, short, table, tabs, text } from "./dom.js";
-import { color, forgetColors, image, valueColor } from "./colors.js";
+import { color, forgetColors, image, pixel, valueRamp } from "./colors.js";
 import { ask, isFile } from "./store.js";
 import { litBlock, on, state, update } from "./state.js";
 import { number } from "./arrays.js";
@@ -147,9 +147,8 @@ export const facts = (entries) => entries.filter(([, value]) => value !== null &
 
 function tilePicture({ role, shape, rows, cols, mean, odd, low, high, dtype }) {
   const scale = Math.max(1, Math.floor(Math.min(320 / cols, 140 / rows)));
-  const span = high > low ? high - low : 1;
-  const [nan] = [color("nan")];
-  const picture = image(rows, cols, (i) => (odd[i] ? nan : valueColor(high > low ? (mean[i] - low) / span : 0.5)));
+  const nan = pixel(color("nan"));
+  const picture = image(rows, cols, (i) => (odd[i] ? nan : valueRamp(high > low ? (mean[i] - low) / (high - low) : 0.5)));
   picture.style.width = `${Math.max(cols * scale, Math.min(320, cols))}px`;
   picture.style.height = `${Math.max(rows * scale, 6)}px`;
   picture.className = "tile";

@@ -1,7 +1,7 @@
 // What an array's plane looks like: counts, coverage or values of its cells, fetched as finely as they can be seen.
 
 import { ask } from "./store.js";
-import { color, image, mix, valueColor } from "./colors.js";
+import { color, image, mix, pixel, ramp, valueRamp } from "./colors.js";
 import { state } from "./state.js";
 
 const KINDS = ["load", "store", "atomic"];
@@ -142,19 +142,21 @@ export function paintAccesses(theme, most, { dim = false, bare = false } = {}) {
   return {
     key: `accesses ${theme} ${shown} ${dim} ${bare}`,
     of(part) {
-      const [none, both] = [color("empty"), color("both")];
-      const layers = shown.filter((kind) => part[kind]).map((kind) => [part[kind], color(kind)]);
+      const none = color("empty");
+      const rest = bare ? 0 : pixel(none);
+      const shades = (name) => ramp((share) => mix(none, color(name), (0.45 + 0.55 * share) * (dim ? 0.32 : 1)));
+      const layers = shown.filter((kind) => part[kind]).map((kind) => [part[kind], shades(kind)]);
+      const both = shades("both");
       const log = Math.log2(1 + Math.max(1, ...shown.map((kind) => most[kind] ?? 0)));
       return (i) => {
-        let [count, found] = [0, null];
-        for (const [counts, base] of layers) {
+        let count = 0;
+        let found = null;
+        for (const [counts, shade] of layers) {
           if (!counts[i]) continue;
-          found = found ? both : base;
+          found = found ? both : shade;
           count += counts[i];
         }
-        if (!found) return bare ? null : none;
-        const share = 0.45 + 0.55 * Math.min(1, Math.log2(1 + count) / log);
-        return mix(none, found, dim ? share * 0.32 : share);
+        return found ? found(Math.log2(1 + count) / log) : rest;
       };
     },
   };
@@ -165,8 +167,8 @@ export function paintLater(theme, time) {
   return {
     key: `later ${theme} ${time}`,
     of(part) {
-      const none = color("empty");
-      return (i) => (part.first[i] < 0 || part.first[i] > time ? none : null);
+      const none = pixel(color("empty"));
+      return (i) => (part.first[i] < 0 || part.first[i] > time ? none : 0);
     },
   };
 }
@@ -176,10 +178,10 @@ export function paintCoverage(theme) {
   return {
     key: `coverage ${theme}`,
     of(part) {
-      const colors = [color("empty"), color("never"), color("once"), color("several")];
+      const [none, never, once, several] = ["empty", "never", "once", "several"].map((name) => pixel(color(name)));
       return (i) => {
         const bits = part.coverage[i];
-        return bits & 4 ? colors[3] : bits & 1 ? colors[1] : bits & 2 ? colors[2] : colors[0];
+        return bits & 4 ? several : bits & 1 ? never : bits & 2 ? once : none;
       };
     },
   };
@@ -187,15 +189,12 @@ export function paintCoverage(theme) {
 
 /** How to paint values: the mean of a cell on a scale from lowest to highest; NaN and infinities stand out. */
 export function paintValues(theme, low, high) {
-  const span = high > low ? high - low : 1;
   return {
     key: `values ${theme} ${low} ${high}`,
     of(part) {
-      const [nan, none] = [color("nan"), color("empty")];
-      return (i) => {
-        if (part.odd[i]) return part.odd[i] === 2 ? none : nan;
-        return valueColor(high > low ? (part.mean[i] - low) / span : 0.5);
-      };
+      const odd = [0, ...["nan", "empty", "nan", "nan"].map((name) => pixel(color(name)))];
+      const span = high - low;
+      return (i) => (part.odd[i] ? odd[part.odd[i]] : valueRamp(span > 0 ? (part.mean[i] - low) / span : 0.5));
     },
   };
 }
