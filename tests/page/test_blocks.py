@@ -51,6 +51,33 @@ def test_layers_of_the_grid(ask: Ask) -> None:
         assert unpack(ask(made, "blocks", launch=0, z=z)["bytes"]["values"]).tolist() == want
 
 
+def test_blocks_one_by_one(ask: Ask) -> None:
+    """Some in a loop, some with a tile that is none of theirs, on two layers."""
+    rows = []
+    for x, y, z in ((0, 0, 0), (1, 0, 0), (1, 1, 1), (0, 1, 0)):
+        one = Group((1, 1, 1), [[z], [y], [x]])
+        rows += [Row("load", one, [Window((1, 1, 1, 2), (0, 0, 0, 1), offset=k)]) for k in range(1 + 2 * x)]
+    mask = np.array([True, False, True]).reshape(1, 1, 1, 3)
+    rows.append(Row("store", one, [Window(mask.shape, lanes=mask.astype(np.int32), mask=mask)]))
+    made = launch_of([((18,), (1,))], rows, (2, 2, 2), chunk_rows=3).trace
+    lower, upper = (ask(made, "blocks", launch=0, z=z) for z in (0, 1))
+    assert unpack(lower["records"]["values"]).tolist() == [1, 3, 2, 0]
+    assert unpack(lower["bytes"]["values"]).tolist() == [8, 24, 16, 0]
+    assert unpack(lower["first"]["values"]).tolist() == [0, 1, 7, -1]
+    assert unpack(upper["records"]["values"]).tolist() == [0, 0, 0, 3]
+    assert unpack(upper["first"]["values"]).tolist() == [-1, -1, -1, 4]
+
+
+def test_lanes_of_several_elements(ask: Ask) -> None:
+    """All elements are named, not the first of each lane."""
+    lanes = np.array([3, 0], np.int32).reshape(1, 1, 1, 2)
+    one = Group((1, 1, 1), [[0], [0], [0]])
+    made = launch_of([((8,), (1,))], [Row("load", one, [Window(lanes.shape, lanes=lanes, unit_bytes=8)])], (1, 1, 1))
+    for found in (ask(made.trace, "block", launch=0, block=(0, 0, 0)), ask(made.trace, "record", launch=0, record=0)):
+        (touch,) = found["touches"]
+        assert covered((8,), touch) == {0, 1, 6, 7}
+
+
 def test_a_grid_too_large_to_show(ask: Ask) -> None:
     made = launch_of([], [], (1 << 16, 1 << 10, 1)).trace
     with pytest.raises(UsageError, match="67,108,864 blocks is too large"):

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 pytest.importorskip("cuda.tile")
 pytest.importorskip("flask")
 pytestmark = [pytest.mark.cutile, pytest.mark.browser]
 
-from page_kernels import matmul_trace, overrun, pick_trace, slices_trace  # noqa: E402
-from synthetic_traces import Group, Row, Window, launch_of  # noqa: E402
+from page_driver import choose, move, pixels, wait_change, wait_text  # noqa: E402
+from page_kernels import matmul_trace, slices_trace  # noqa: E402
 
-from cutile_sim import simulate  # noqa: E402
-from cutile_sim.errors import KernelError  # noqa: E402
-from cutile_sim.traces import Trace, load_trace, tracing  # noqa: E402
+from cutile_sim.traces import Trace  # noqa: E402
 
 Open = Callable[..., Any]
 HOW = pytest.mark.parametrize("how", ["served", "file"])
@@ -27,32 +23,6 @@ HOW = pytest.mark.parametrize("how", ["served", "file"])
 @pytest.fixture(scope="module")
 def product() -> Trace:
     return matmul_trace()
-
-
-def move(page: Any, canvas: str, across: float, down: float) -> None:
-    """Put the pointer on a share of a canvas."""
-    box = page.locator(canvas).bounding_box()
-    page.mouse.move(box["x"] + box["width"] * across, box["y"] + box["height"] * down)
-
-
-def wait_text(page: Any, selector: str, words: str) -> None:
-    page.locator(selector).filter(has_text=re.compile(words)).first.wait_for(timeout=10_000)
-
-
-def pixels(page: Any, canvas: str) -> str:
-    page.wait_for_timeout(150)
-    return page.evaluate("(id) => document.querySelector(id).toDataURL()", canvas)
-
-
-def wait_change(page: Any, canvas: str, before: str) -> str:
-    page.wait_for_function(
-        "([id, before]) => document.querySelector(id).toDataURL() !== before", arg=[canvas, before], timeout=10_000
-    )
-    return pixels(page, canvas)
-
-
-def choose(page: Any, name: str, value: Any) -> None:
-    page.locator(f"[data-name={name}] label:has(input[value='{value}'])").click()
 
 
 @HOW
@@ -291,109 +261,3 @@ def test_zoom_and_pan(product: Trace, open_page: Open) -> None:
     page.get_by_role("button", name="Show the whole array").click()
     page.mouse.move(3, 3)
     assert wait_change(page, "#array-canvas", near) == whole
-
-
-def test_findings_lead_to_their_place(open_page: Open) -> None:
-    page = open_page(pick_trace())
-    page.get_by_role("tab", name=re.compile("Findings")).click()
-    page.locator(".finding", has_text="both write array 'y'").click()
-    assert "Array y" in page.locator("#array-canvas").get_attribute("aria-label")
-    wait_text(page, "#panel-block", "Block 0")
-    assert page.locator(".source .mark").count() >= 1
-    assert page.locator("tr[aria-selected=true]").count() == 1
-
-
-def test_several_launches_and_one_that_stopped(open_page: Open, tmp_path: Any) -> None:
-    with tracing(tmp_path / "x.ctrace", values=True), pytest.raises(KernelError):
-        simulate(overrun, 2, np.zeros(32, np.float32))
-        simulate(overrun, 4, np.zeros(16, np.float32))
-    page = open_page(load_trace(tmp_path / "x.ctrace"))
-    assert page.locator("#notice").is_hidden()
-    page.locator("#launch").select_option("1")
-    wait_text(page, "#notice", "Stopped: store outside memory")
-    page.get_by_role("tab", name=re.compile(r"Findings \(1\)")).click()
-    wait_text(page, "#panel-findings", "The launch stopped")
-    assert page.locator("tr.counts", has_text="ct.scatter").locator(".mark.error").count() == 1
-
-
-def test_very_many_arrays(open_page: Open) -> None:
-    one = Group((1, 1, 1), [[0], [0], [0]])
-    rows = [Row("load", one, [Window((1, 1, 1, 8), (0, 0, 0, 1), array=n)]) for n in range(26)]
-    launch = launch_of([((8,), (1,))] * 26, rows, (1, 1, 1))
-    for op in launch.facts["ops"]:
-        op["operands"] = {}
-    page = open_page(launch.trace)
-    page.locator("#array .head select").select_option("25")
-    assert "Array z" in page.locator("#array-canvas").get_attribute("aria-label")
-    page.keyboard.press("Escape")
-    move(page, "#array-canvas", 0.5, 0.5)
-    wait_text(page, "#array-readout", r"z\[\d\] +loaded")
-
-
-HOSTILE = [
-    "<img src=x onerror=alert(1)>",
-    "</script><script>alert(2)</script>",
-    '"><b id=broken>',
-    "a\u2028b & <!-- <i>",
-]
-
-
-@HOW
-def test_names_stay_text(open_page: Open, how: str) -> None:
-    launch = launch_of(
-        [((8,), (1,)) for _ in HOSTILE],
-        [Row("load", Group((1, 1, 1), [[0], [0], [0]]), [Window((1, 1, 1, 8), (0, 0, 0, 1))])],
-        (1, 1, 1),
-    )
-    facts = launch.facts
-    for array, name in zip(facts["arrays"], HOSTILE, strict=True):
-        array["name"] = name
-    facts["files"][0] = {"path": HOSTILE[1], "text": "\n".join(HOSTILE)}
-    facts["ops"][0] |= {"name": HOSTILE[0], "operands": {}, "results": [{"id": 5, "type": HOSTILE[2]}]}
-    facts["ops"][0]["at"][0][3] = HOSTILE[0]
-    finding = {
-        "id": HOSTILE[0],
-        "severity": "error",
-        "message": HOSTILE[1],
-        "file": HOSTILE[1],
-        "line": 1,
-        "block": [0, 0, 0],
-    }
-    facts |= {
-        "printed": HOSTILE[1],
-        "error": None,
-        "findings": [finding | {"array": HOSTILE[0], "index": [3], "count": 1}],
-    }
-    launch.kernel = HOSTILE[0]
-    page = open_page(launch.trace, how)
-    assert page.locator("#title").inner_text() == HOSTILE[0]
-    assert page.locator("[data-name=array] .choice").first.inner_text() == HOSTILE[0]
-    assert HOSTILE[2] in page.locator(".source").inner_text()
-    for tab in ("Findings", "Data flow", "Printed", "Summary"):
-        page.get_by_role("tab", name=re.compile(tab)).click()
-    page.get_by_role("tab", name=re.compile("Findings")).click()
-    page.locator(".finding").click()
-    wait_text(page, "#array-readout", r"onerror=alert\(1\)>\[3\] +loaded")
-    page.locator("#time").focus()
-    page.keyboard.press("Home")
-    page.wait_for_timeout(400)
-    assert page.locator("img, #broken, main i:not(.swatch):not(.ramp):not(.share i), iframe").count() == 0
-    assert page.locator("script").count() == (1 if how == "served" else 2)
-
-
-def test_a_million_blocks(open_page: Open) -> None:
-    """The grid and the array are drawn, and pointing at them answers."""
-    n = 1_000_000
-    group = Group((1, 1, n), [np.zeros(1), np.zeros(1), np.arange(n)])
-    rows = [Row(kind, group, [Window((1, 1, n, 4), (0, 0, 4, 1), array=a)]) for a, kind in enumerate(("load", "store"))]
-    launch = launch_of([((4 * n,), (1,)), ((4 * n,), (1,))], rows, (n, 1, 1))
-    for op in launch.facts["ops"]:
-        op["operands"] = {}
-    page = open_page(launch.trace)
-    page.set_default_timeout(60_000)
-    assert page.locator("tr.counts", has_text="(source not in the trace)").count() == 3
-    move(page, "#blocks-canvas", 0.5, 0.5)
-    page.locator("#blocks-readout").filter(has_text=re.compile(r"block 5\d+ +32 B moved")).wait_for(timeout=60_000)
-    page.locator("#panel-block").filter(has_text="2 accesses").wait_for(timeout=60_000)
-    move(page, "#array-canvas", 0.5, 0.5)
-    page.locator("#panel-element").filter(has_text="touched once").wait_for(timeout=60_000)

@@ -168,6 +168,19 @@ def test_values_through_time(ask: Ask) -> None:
         )
 
 
+def test_values_through_time_do_not_depend_on_what_was_asked_before(ask: Ask) -> None:
+    onward, backward = (matmul_trace(contents=False, batch_blocks=1) for _ in range(2))
+    last = len(onward.launches[0].record_ops) - 1
+    for array in (0, 2):
+        where = {"launch": 0, "array": array, "rows": 0, "cols": 1}
+        times = range(0, last + 1, 7)
+        on = [ask(onward, "values", **where, when=n) for n in times]
+        back = [ask(backward, "values", **where, when=n) for n in reversed(times)]
+        assert on == back[::-1]
+        known = [found["known"] for found in on]
+        assert known == sorted(known) and known[0] < known[-1]
+
+
 @pytest.mark.parametrize("options", [{}, {"blocks": ("0:2",)}, {"every": 2}])
 def test_values_of_scattered_lanes_through_time(ask: Ask, options: Any) -> None:
     made = pick_trace(values=True, contents=not options, **options)

@@ -14,7 +14,6 @@ let answer = null;
 let metric = "bytes";
 let layer = 0;          // z
 let wrap = 1;
-let touching = [];      // blocks that touch the element under the pointer
 
 export function startBlocks() {
   const canvas = el("canvas", {
@@ -26,12 +25,11 @@ export function startBlocks() {
       METRICS.map(([value, words]) => el("option", { value }, words))), legend: el("div", { class: "legend" }),
   };
   byId("blocks").querySelector(".head").append(el("label", {}, "by ", ui.metric), ui.tools);
-  byId("blocks-body").append( el("div", { class: "stage" }, canvas), ui.legend, ui.readout,
+  byId("blocks-body").append(el("div", { class: "stage" }, canvas), ui.legend, ui.readout,
     el("details", { class: "table" }, el("summary", {}, "Blocks as a table"), ui.table));
   grid = new GridCanvas(canvas, { draw, hover, pick });
   on(["launch"], showLaunch);
-  on(["block", "other", "hovered", "theme"], () => grid.redraw());
-  on(["touching"], () => { touching = state.touching ?? []; grid.redraw(); });
+  on(["block", "other", "hovered", "touching", "theme"], () => grid.redraw());
 }
 
 async function showLaunch() {
@@ -67,7 +65,9 @@ async function fetchLayer() {
   grid.redraw();
 }
 
+/** The block of a cell; null where there is none, or no launch. */
 const blockAt = (r, c) => {
+  if (!state.launch) return null;
   const [x, y, z] = state.launch.grid;
   if (y === 1 && z === 1) return r * wrap + c < x ? [r * wrap + c, 0, 0] : null;
   return [c, r, layer];
@@ -98,22 +98,12 @@ function draw(context) {
   }
   const [x, y, w, h] = grid.rect([0, 0, grid.rows, grid.cols]);
   context.drawImage(answer.pictures.get(key), x, y, w, h);
-  if (Math.min(grid.sx, grid.sy) >= 7) lines(context);
-  for (const block of touching) ring(context, block, "text", 1.5);
+  grid.lines("--panel");
+  for (const block of state.touching) ring(context, block, "text", 1.5);
   if (state.hovered) ring(context, state.hovered, "text", 2);
   if (state.other) ring(context, state.other, "several", 3);
   if (state.block) ring(context, state.block, "accent", 3);
   for (const finding of state.launch.findings) if (finding.block) ring(context, finding.block, "error", 1.5);
-}
-
-function lines(context) {
-  const [r0, c0, r1, c1] = grid.window();
-  context.strokeStyle = getComputedStyle(ui.canvas).getPropertyValue("--panel");
-  context.lineWidth = 1;
-  context.beginPath();
-  for (let r = r0; r <= r1; r += 1) { const y = Math.round((r - grid.y) * grid.sy) + 0.5; context.moveTo((c0 - grid.x) * grid.sx, y); context.lineTo((c1 - grid.x) * grid.sx, y); }
-  for (let c = c0; c <= c1; c += 1) { const x = Math.round((c - grid.x) * grid.sx) + 0.5; context.moveTo(x, (r0 - grid.y) * grid.sy); context.lineTo(x, (r1 - grid.y) * grid.sy); }
-  context.stroke();
 }
 
 function ring(context, block, name, width) {

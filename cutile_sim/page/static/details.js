@@ -79,7 +79,7 @@ function showBlock() {
   const { launch } = state;
   fill("block", "block", { launch: launch.number, block: block.join(",") }, (answer) => [
     el("p", { class: "pad" }, el("strong", {}, `Block ${blockName(block, launch.grid)}`),
-      `: ${bytes(answer.bytes_loaded)} loaded, ${bytes(answer.bytes_stored)} stored, ${text(answer.total)} accesses${answer.is_cut ? " and more" : ""}`),
+      `: ${answer.is_cut ? "at least " : ""}${bytes(answer.bytes_loaded)} loaded, ${bytes(answer.bytes_stored)} stored, ${text(answer.total)} accesses`),
     table(`Accesses of block ${blockName(block, launch.grid)}`, ["Record", "Kind", "Array", "Part", "Line"],
       answer.touches.slice(0, SHOWN_ROWS).map((t) => [
         goTo(t.record), kindCell(t.kind), launch.arrays[t.array].name, el("span", { class: "code" }, boxWords(t)), lineOf(t.op)])),

@@ -3,11 +3,12 @@
 const LARGEST_PX = 64;
 const FIT_PX = 40;
 const THIN_PX = 72;
+const LINED_PX = 7;
 
 export class GridCanvas {
   /**
    * handlers: draw(context, grid) paints; hover(cell or null) and pick(cell, event) tell of the pointer, the cursor and
-   * Enter; describe(cell) gives the words for a cell; moved() tells that another part is seen.
+   * Enter; moved() tells that another part is seen.
    */
   constructor(canvas, handlers) {
     this.canvas = canvas;
@@ -136,6 +137,28 @@ export class GridCanvas {
   /** [x, y, width, height] in CSS pixels of cells [r0, c0, r1, c1]. */
   rect([r0, c0, r1, c1]) {
     return [(c0 - this.x) * this.sx, (r0 - this.y) * this.sy, (c1 - c0) * this.sx, (r1 - r0) * this.sy];
+  }
+
+  /** Lines between cells that are large enough for it, in a colour of the style sheet. */
+  lines(name) {
+    if (Math.min(this.sx, this.sy) < LINED_PX) return;
+    const { context } = this;
+    const [r0, c0, r1, c1] = this.window();
+    const [left, top, width, height] = this.rect([r0, c0, r1, c1]);
+    context.strokeStyle = getComputedStyle(this.canvas).getPropertyValue(name);
+    context.lineWidth = 1;
+    context.beginPath();
+    for (let r = r0; r <= r1; r += 1) {
+      const y = Math.round((r - this.y) * this.sy) + 0.5;
+      context.moveTo(left, y);
+      context.lineTo(left + width, y);
+    }
+    for (let c = c0; c <= c1; c += 1) {
+      const x = Math.round((c - this.x) * this.sx) + 0.5;
+      context.moveTo(x, top);
+      context.lineTo(x, top + height);
+    }
+    context.stroke();
   }
 
   cellAt(event) {

@@ -91,8 +91,8 @@ async function start() {
     choose.addEventListener("change", () => openLaunch(Number(choose.value)));
     byId("launch-label").hidden = trace.launches.length < 2;
     if (isFile() && trace.left_out.length) byId("facts").title = `Not in this file: ${trace.left_out.join("; ")}`;
-    if (!trace.launches.length) { tell("There are no launches in this trace."); return; }
-    await openLaunch(trace.launches[0].number);
+    if (trace.launches.length) await openLaunch(trace.launches[0].number);
+    else tell("There are no launches in this trace.");
   } catch (error) {
     tell(error.message);
   }

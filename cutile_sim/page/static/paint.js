@@ -25,7 +25,7 @@ export function drawArray(context, grid, layers) {
   }
   if (mode !== "values" && state.time < state.launch.records) layers.times.draw(context, grid, paintLater(theme, state.time), false);
   clearRest(context, grid);
-  drawLines(context, grid);
+  grid.lines("--line-grid");
   if (mode === "accesses") drawCuts(context, grid);
   if (mode === "values") drawNumbers(context, grid, layers);
   const strength = { accesses: 0.85, coverage: 0.4, values: 0.08 }[mode];
@@ -40,17 +40,6 @@ function clearRest(context, grid) {
   const { rows, cols } = planeShape();
   if (shape.length !== 1 || shape[0] === rows * cols) return;
   context.clearRect(...grid.rect([rows - 1, shape[0] - (rows - 1) * cols, rows, cols]));
-}
-
-function drawLines(context, grid) {
-  if (Math.min(grid.sx, grid.sy) < 7) return;
-  const [r0, c0, r1, c1] = grid.window();
-  context.strokeStyle = getComputedStyle(grid.canvas).getPropertyValue("--line-grid");
-  context.lineWidth = 1;
-  context.beginPath();
-  for (let r = r0; r <= r1; r += 1) { const y = Math.round((r - grid.y) * grid.sy) + 0.5; context.moveTo((c0 - grid.x) * grid.sx, y); context.lineTo((c1 - grid.x) * grid.sx, y); }
-  for (let c = c0; c <= c1; c += 1) { const x = Math.round((c - grid.x) * grid.sx) + 0.5; context.moveTo(x, (r0 - grid.y) * grid.sy); context.lineTo(x, (r1 - grid.y) * grid.sy); }
-  context.stroke();
 }
 
 /** Places from the first to the last that is seen; evenly spaced ones come as {first, step, count}. */

@@ -55,7 +55,12 @@ export class Layer {
       this.whole = answer;
       this.changed(answer ? undefined : new Error("This file does not hold it: open the trace with cutile-sim view."));
       if (grid) this.moved(grid);
-    }, (error) => this.changed(error));
+    }, (error) => this.failed(key, error));
+  }
+
+  /** Tell of an error, unless something else is shown by now. */
+  failed(key, error) {
+    if (this.key === key) this.changed(error);
   }
 
   /** Another part is in sight: ask for it more closely if that shows more. */
@@ -78,7 +83,7 @@ export class Layer {
       if (this.key !== key || !answer) return;
       this.close = answer;
       this.changed();
-    }, (error) => this.changed(error));
+    }, (error) => this.failed(key, error));
   }
 
   /** The answers to draw, coarse first. */

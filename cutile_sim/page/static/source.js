@@ -61,7 +61,7 @@ function showFile(number) {
   const shown = lines
     ? lines.slice(first, end).map((words, i) => [first + i + 1, words])
     : [...costs.keys()].sort((a, b) => a - b).map((line) => [line, "(source not in the trace)"]);
-  byId("source-body").replaceChildren(el("table", { class: "source", "aria-label": `${file.name}: lines and what they cost` },
+  byId("source-body").replaceChildren(el("table", { class: "source", role: "grid", "aria-label": `${file.name}: lines and what they cost` },
     el("thead", {}, el("tr", {}, ["", "Runs", "Bytes", "Flops", "Time", file.name].map((name, i) =>
       el("th", { scope: "col", class: i > 0 && i < 5 ? "number" : "", title: TITLES[i] }, name)))),
     el("tbody", { on: { keydown: onKey } }, shown.map(([line, words]) => sourceRow(number, line, words, costs.get(line), marks.get(line))))));

@@ -16,6 +16,7 @@ export const state = {
   hovered: null,     // block under the pointer or cursor
   other: null,       // block to compare with
   element: null,     // index of the element under the pointer or cursor
+  touching: [],      // blocks that touch it
   when: "after",
 };
 

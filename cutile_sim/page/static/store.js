@@ -34,7 +34,7 @@ async function fetched(key) {
   } catch {
     throw new Error("The server does not answer. Was cutile-sim view stopped?");
   }
-  const answer = await response.json();
+  const answer = await response.json().catch(() => ({}));
   if (!response.ok) throw new Error(answer.error ?? `the server answered ${response.status}`);
   return answer;
 }

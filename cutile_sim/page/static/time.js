@@ -21,31 +21,37 @@ export function startTime() {
   byId("array").append(el("div", { class: "time", role: "group", "aria-label": "Time" },
     ui.play, ui.back, ui.slider, ui.on, ui.end, ui.words));
   on(["launch", "time"], show);
+  enable(false);
 }
 
-/** The operation of a record, from the launch's timeline; null for the whole launch. */
+/** The operation of a record, from the launch's timeline; null for the whole launch, and beyond what that holds. */
 export function opAt(time) {
   const { launch } = state;
   if (time >= launch.records) return null;
-  return launch.ops[launch.timeline[time]];
+  return launch.ops[launch.timeline[time]] ?? null;
 }
 
 function show() {
   const { launch, time } = state;
   ui.slider.max = launch.records;
   ui.slider.value = time;
-  for (const control of [ui.slider, ui.play, ui.back, ui.on, ui.end]) control.disabled = !launch.records;
+  enable(launch.records > 0);
   const words = recordWords(time);
   ui.words.textContent = words;
   ui.words.title = words;
   ui.slider.setAttribute("aria-valuetext", words);
 }
 
+function enable(possible) {
+  for (const control of [ui.slider, ui.play, ui.back, ui.on, ui.end]) control.disabled = !possible;
+}
+
 function recordWords(time) {
   const { launch } = state;
   if (!launch.records) return "nothing was recorded";
+  if (time >= launch.records) return `whole launch, ${text(launch.records)} records`;
   const op = opAt(time);
-  if (!op) return `whole launch, ${text(launch.records)} records`;
+  if (!op) return `record ${text(time)} of ${text(launch.records)}`;
   const arrays = op.arrays.map((number) => launch.arrays[number].name).join(", ");
   const place = op.line ? `line ${op.line.line}, ` : "";
   return `record ${text(time)} of ${text(launch.records)}: ${op.kind}${arrays ? ` ${arrays}` : ""}, ${place}${op.name}`;
