@@ -100,13 +100,16 @@ def _without_certain(condition: Condition, given: Condition) -> Condition:
 def _counts_all(place: Place, judge: Judge) -> bool:
     """Whether the tiles of all blocks, counted out, are all that the array has."""
     coordinates = place.coordinates()
-    shape = [n.value for n in place.root.shape]
+    lengths = [n.value for n in place.root.shape if n.value is not None]
     blocks = [s for p in judge.trace.blocks for s in symbols(p) if s.kind == "block"]
-    if coordinates is None or any(judge.trace.exits.get(s) for s in symbols(*coordinates, place.given)):
+    if (
+        coordinates is None
+        or len(lengths) < len(coordinates)
+        or any(judge.trace.exits.get(s) for s in symbols(*coordinates, place.given))
+    ):
         return False
     tiles = tiles_of(place, coordinates, blocks)
     if tiles is None or not tiles.is_exact:
         return False
-    lengths = [n for n in shape if n is not None]
     count = prod(-(-n // size) for n, size in zip(lengths, tiles.sizes, strict=True))
-    return len(lengths) == len(shape) and tile_count(tiles, lengths) == count
+    return tile_count(tiles, lengths) == count

@@ -164,6 +164,12 @@ def test_open_sizes_that_fail(kernels: ModuleType) -> None:
     assert finding.details["condition"] == "64 * floor(M / 64) + 1 <= M or 64 * floor(N / 64) + 1 <= N"
 
 
+def test_a_known_grid_for_an_open_size(kernels: ModuleType) -> None:
+    report = prove_launch(kernels.copy, 3, f(64), f(64), 16, sizes={"x": "M", "y": "M"}, multiples={"M": 16})
+    (verdict,) = [v for v in report.verdicts if v.check.name == "COVERAGE"]
+    assert verdict.status == "violated" and verdict.witness.parameters["M"] > 48
+
+
 def test_data_is_unknown(kernels: ModuleType) -> None:
     report = prove_launch(kernels.by_data, 8, f(128), i(128), f(128), 16)
     assert not report.findings and not report.is_complete
