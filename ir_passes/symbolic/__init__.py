@@ -3,8 +3,9 @@
     from ir_passes.symbolic import Launch, prove
     proofs = prove(function, launch)
 
-Terms (`terms`, `evaluate`), deciding about them (`solve`, `smt`), following code (`values`, `rules`, `execute`), and
-what is checked (`places`, `judge`, `accesses`, `computations`, `overlap`, `coverage`) are files of their own.
+Terms (`terms`, `evaluate`), deciding about them (`solve`, `smt`), following code (`values`, `rules`, `results`,
+`execute`), and what is checked (`places`, `judge`, `accesses`, `computations`, `overlap`, `coverage`) are files of
+their own.
 """
 
 from __future__ import annotations

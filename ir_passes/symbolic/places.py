@@ -11,6 +11,7 @@ from ir_passes.symbolic.conditions import Condition, at_least, both, either, les
 from ir_passes.symbolic.evaluate import replace
 from ir_passes.symbolic.events import Event
 from ir_passes.symbolic.numbers import as_condition, shape_of, unsigned
+from ir_passes.symbolic.parts import without_factors
 from ir_passes.symbolic.terms import ONE, ZERO, Atom, Poly
 from ir_passes.symbolic.values import Lost, Pointers, Root, Tensor, Tiles, lane, lane_term
 
@@ -191,7 +192,7 @@ def decompose(items: Poly, root: Root) -> tuple[Poly, ...] | None:
             return None
         terms, left = {}, {}
         for m, c in rest.terms.items():
-            outside = _without(m, by)
+            outside = without_factors(m, by)
             if outside is None:
                 left[m] = c
             else:
@@ -206,15 +207,6 @@ def decompose(items: Poly, root: Root) -> tuple[Poly, ...] | None:
 def _size(stride: Poly) -> tuple[int, int]:
     """Orders strides: more factors first, then the larger number."""
     return max((len(m) for m in stride.terms), default=0), max((abs(c) for c in stride.terms.values()), default=0)
-
-
-def _without(m: tuple[Atom, ...], by: tuple[Atom, ...]) -> tuple[Atom, ...] | None:
-    rest = list(m)
-    for atom in by:
-        if atom not in rest:
-            return None
-        rest.remove(atom)
-    return tuple(rest)
 
 
 def is_dense(root: Root) -> bool:

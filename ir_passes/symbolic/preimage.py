@@ -25,6 +25,7 @@ from ir_passes.symbolic.conditions import (
 )
 from ir_passes.symbolic.evaluate import Replacer
 from ir_passes.symbolic.judge import Judge
+from ir_passes.symbolic.parts import nested_atoms
 from ir_passes.symbolic.places import Place
 from ir_passes.symbolic.solve import never_negative
 from ir_passes.symbolic.terms import ONE, ZERO, Atom, Poly, Quotient, Symbol, quotient
@@ -124,7 +125,7 @@ class _Numbers:
 
     def _divided(self) -> Iterator[Quotient]:
         for poly in self.coordinates:
-            for atom in _nested(poly):
+            for atom in nested_atoms(poly):
                 if (
                     isinstance(atom, Quotient)
                     and _number_in(atom.top) is not None
@@ -161,21 +162,10 @@ def _number_in(top: Poly) -> Symbol | None:
     return None if symbols(top - free[0]) & {free[0]} else free[0]
 
 
-def _nested(poly: Poly) -> set[Atom]:
-    found: set[Atom] = set()
-    open_ends = [poly]
-    while open_ends:
-        for atom in open_ends.pop().atoms - found:
-            found.add(atom)
-            if isinstance(atom, Quotient):
-                open_ends.append(atom.top)
-    return found
-
-
 def _tops(*polys: Poly) -> Iterator[Poly]:
     """The polynomials, and what is divided in them."""
     yield from polys
-    yield from (a.top for p in polys for a in _nested(p) if isinstance(a, Quotient))
+    yield from (a.top for p in polys for a in nested_atoms(p) if isinstance(a, Quotient))
 
 
 def _steps_by(poly: Poly, inner: Symbol, outer: Symbol, count: Poly) -> bool:

@@ -16,8 +16,9 @@ from typing import Literal
 from ir_passes.symbolic.conditions import Condition, alternatives, both, negate, unknowns
 from ir_passes.symbolic.counted import counted_out, is_tangled, with_facts
 from ir_passes.symbolic.evaluate import holds, replace, value_of
+from ir_passes.symbolic.parts import nested_atoms, without_factors
 from ir_passes.symbolic.smt import smt_answer
-from ir_passes.symbolic.terms import Atom, Choice, Monomial, Poly, Quotient, Symbol, UndeterminedError
+from ir_passes.symbolic.terms import Atom, Choice, Monomial, Poly, Symbol, UndeterminedError
 
 MAX_STEPS = 300
 MAX_EFFORT = 1000
@@ -131,21 +132,10 @@ def _never_negative(goal: Poly, facts: Sequence[Poly], steps: int, cases: int, e
 def _to_split(goal: Poly, facts: Sequence[Poly]) -> Choice | None:
     """The choice to look at case by case: an outermost one of the goal's own first."""
     for poly in (goal, *facts):
-        found = [a for a in _nested(poly) if isinstance(a, Choice)]
+        found = [a for a in nested_atoms(poly) if isinstance(a, Choice)]
         if found:
             return max(found, key=lambda a: a.number)
     return None
-
-
-def _nested(poly: Poly) -> set[Atom]:
-    found: set[Atom] = set()
-    open_ends = [poly]
-    while open_ends:
-        for atom in open_ends.pop().atoms - found:
-            found.add(atom)
-            if isinstance(atom, Quotient):
-                open_ends += [atom.top, atom.bottom]
-    return found
 
 
 def _standing(goal: Poly, facts: Iterable[Poly]) -> list[Poly]:
@@ -186,7 +176,7 @@ class _Search:
                 continue
             for atom in m[::-1]:
                 for part, coefficient, fact in self.by_monomial.get((atom, c > 0), ()):
-                    rest = _divide(m, part)
+                    rest = without_factors(m, part)
                     if rest is None or any(a.low < 0 for a in rest):
                         continue
                     self.steps -= 1
@@ -205,15 +195,6 @@ def _weight(m: Monomial) -> tuple[int, int]:
 def _hurts(m: Monomial, c: int) -> bool:
     """Whether the monomial can take anything off the polynomial's value."""
     return Poly({m: c}).bounds[0] < 0
-
-
-def _divide(whole: Monomial, part: Monomial) -> Monomial | None:
-    rest = list(whole)
-    for atom in part:
-        if atom not in rest:
-            return None
-        rest.remove(atom)
-    return tuple(rest)
 
 
 # Trying numbers
