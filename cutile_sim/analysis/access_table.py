@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from cutile_sim.analysis.footprints import Part, Selector
 from cutile_sim.traces.model import ArrayInfo
 from cutile_sim.traces.reader import LaunchTrace
-from cutile_sim.traces.record import Access, Chunk, GroupInfo
+from cutile_sim.traces.record import LANE_TYPES, Access, Chunk, GroupInfo
 
 
 @dataclass(frozen=True)
@@ -218,6 +219,18 @@ class AccessTable:
             if first < end:
                 yield self._launch.chunk(index), rows[first:end], self._row[rows[first:end]]
 
+    def lanes(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
+        """(some of the rows, offsets of their lanes in units, which of these count) of rows with one form, no window.
+
+        Offsets (int64) and mask (bool; None for all) have a row's shape behind an axis of the rows.
+        """
+        for chunk, of_chunk, places in self.by_chunk(rows):
+            entries, form = chunk.accesses[places], self.forms[self.form[of_chunk[0]]]
+            with self._launch.trace.damage():
+                lanes = _from_pool(chunk, entries["lanes"], form.shape, LANE_TYPES[form.lane_bytes])
+                mask = _from_pool(chunk, entries["mask"], form.shape, np.dtype(bool)) if form.has_mask else None
+            yield of_chunk, lanes + self.offset[of_chunk].reshape(-1, *(1,) * len(form.shape)), mask
+
     def accesses(self, rows: np.ndarray) -> Iterator[tuple[int, Access]]:
         """(row, access) of some ascending rows."""
         for chunk, of_chunk, places in self.by_chunk(rows):
@@ -225,6 +238,15 @@ class AccessTable:
             groups = self.group[of_chunk] - self._group_starts[index]
             for row, place, group in zip(of_chunk.tolist(), places.tolist(), groups.tolist(), strict=True):
                 yield row, Access(chunk, place, chunk.group(group))
+
+
+def _from_pool(chunk: Chunk, at: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Arrays of one shape that lie at some places of the pool, along a new first axis."""
+    size = prod(shape)
+    if at.min() < 0 or min(shape) < 0 or (at % dtype.itemsize).any():
+        raise ValueError("an array has no place")
+    pool = np.frombuffer(chunk.pool, dtype, len(chunk.pool) // dtype.itemsize)
+    return pool[(at // dtype.itemsize)[:, None] + np.arange(size)].reshape(-1, *shape)
 
 
 _COLUMNS = ("record", "op", "array", "group", "offset", "form", "row", "record_group", "pattern", "first_block")

@@ -14,7 +14,6 @@ from cutile_sim.analysis.footprints import Scattered, Selector, footprints, scat
 from cutile_sim.analysis.starts import merged, singles, starts
 from cutile_sim.traces.options import BlockBox
 from cutile_sim.traces.reader import LaunchTrace
-from cutile_sim.traces.record import LANE_TYPES, Chunk
 
 LANES_AT_ONCE = 1 << 18
 KEPT_FOOTPRINTS = 1 << 12
@@ -131,20 +130,6 @@ def _scattered(
     table: AccessTable, rows: np.ndarray, numbers: np.ndarray, form: Form, pattern: Pattern, numbered: bool
 ) -> Iterator[Scattered]:
     done = 0
-    for chunk, of_chunk, places in table.by_chunk(rows):
-        entries = chunk.accesses[places]
-        with chunk.launch.trace.damage():
-            lanes = _from_pool(chunk, entries["lanes"], form.shape, LANE_TYPES[form.lane_bytes])
-            mask = _from_pool(chunk, entries["mask"], form.shape, np.dtype(bool)) if form.has_mask else None
-        lanes = lanes + table.offset[of_chunk].reshape(-1, *(1,) * len(form.shape))
+    for of_chunk, lanes, mask in table.lanes(rows):
         yield scattered_lanes(form, pattern.parts[0], lanes, mask, numbers[done : done + len(of_chunk)], numbered)
         done += len(of_chunk)
-
-
-def _from_pool(chunk: Chunk, at: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Arrays of one shape that lie at some places of the pool, along a new first axis."""
-    size = prod(shape)
-    if at.min() < 0 or min(shape) < 0 or (at % dtype.itemsize).any():
-        raise ValueError("an array has no place")
-    pool = np.frombuffer(chunk.pool, dtype, len(chunk.pool) // dtype.itemsize)
-    return pool[(at // dtype.itemsize)[:, None] + np.arange(size)].reshape(-1, *shape)

@@ -117,13 +117,25 @@ def _may_touch(table: AccessTable, rows: np.ndarray, element: int) -> np.ndarray
     found = np.ones(len(rows), bool)
     for number in np.unique(table.form[rows]).tolist():
         form = table.forms[number]
-        items, rest = divmod(form.unit_bytes, form.array.item_bytes)
-        if not form.is_window or rest or prod(form.shape) > MOST_LANES:
+        item = form.array.item_bytes
+        items, rest = divmod(form.unit_bytes, item)
+        size = max(prod(form.shape), 1)
+        if (form.is_window and rest) or size > MOST_LANES:
             continue
         alike = np.flatnonzero(table.form[rows] == number)
-        assert form.strides is not None
-        lanes = steps_of(form.shape, form.strides)
-        found[alike] = np.isin(element // items - table.offset[rows[alike]], lanes)
+        if form.is_window:
+            assert form.strides is not None
+            lanes = steps_of(form.shape, form.strides)
+            found[alike] = np.isin(element // items - table.offset[rows[alike]], lanes)
+            continue
+        at_once = MOST_LANES // size
+        for first in range(0, len(alike), at_once):
+            some = alike[first : first + at_once]
+            hits = []
+            for _, lanes, _ in table.lanes(rows[some]):
+                hit = lanes == element // items if items and not rest else lanes * form.unit_bytes // item == element
+                hits.append(hit.reshape(len(hit), -1).any(axis=1))
+            found[some] = np.concatenate(hits)
     return found
 
 
