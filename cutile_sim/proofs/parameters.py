@@ -41,7 +41,6 @@ def parameters(
                 array.element.size_bytes,
                 len(found),
                 _alignment(array),
-                array.writeable,
                 shared_with=sharing.others(array),
                 same_as=roots.get(place),
             )
@@ -49,7 +48,7 @@ def parameters(
             found.append(Pointers(root, Poly.of(0)))
         elif isinstance(param, ListBuffer):
             words, own = Poly.of(len(param.words)), _members(param, sharing)
-            buffer = Root("the list of arrays", (words,), (Poly.of(1),), 8, len(found), 8, False, members=own)
+            buffer = Root("the list of arrays", (words,), (Poly.of(1),), 8, len(found), 8, members=own)
             found.append(Pointers(buffer, Poly.of(0)))
         else:
             found.append(lengths.pop(0) if lengths else _scalar(param))
@@ -110,7 +109,6 @@ def _members(param: ListBuffer, sharing: _Sharing) -> Members | None:
         tuple(a.strides_elems for a in own),
         own[0].element.size_bytes,
         min(_alignment(a) for a in own),
-        writeable=all(a.writeable for a in own),
         shared_with=frozenset[str]().union(*(sharing.others(a, in_list=True) for a in own)),
     )
 

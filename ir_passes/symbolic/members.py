@@ -26,15 +26,12 @@ def members_root(
     item_bytes: int,
     alignment_bytes: int,
     *,
-    writeable: bool,
     shared_with: frozenset[str],
 ) -> Members:
     """The arrays of a list. Where shapes or strides differ, the root's are those of the first."""
     shape = (Poly.of(len(shapes)), *map(Poly.of, shapes[0]))
     strides = (Poly.of(APART_ITEMS), *map(Poly.of, strides_elems[0]))
-    root = Root(
-        name, shape, strides, item_bytes, None, alignment_bytes, writeable, is_list=True, shared_with=shared_with
-    )
+    root = Root(name, shape, strides, item_bytes, None, alignment_bytes, is_list=True, shared_with=shared_with)
     return Members(root, shapes, strides_elems)
 
 

@@ -32,7 +32,6 @@ class Root:
     item_bytes: int
     position: int | None = None
     alignment_bytes: int = 1
-    writeable: bool = True
     is_own: bool = False
     """Each block has its own: no other block sees it."""
     is_list: bool = False
