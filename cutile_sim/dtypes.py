@@ -9,11 +9,24 @@ only at loads, stores and bitcasts, and rounded back onto its grid after each op
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Literal
 
-import ml_dtypes
 import numpy as np
+
+
+@cache
+def numpy_dtype(name: str) -> np.dtype:
+    """The type of that name of NumPy's own, or else of ml_dtypes. Raises AttributeError for any other name.
+
+    ml_dtypes is loaded with the first of its types: with its release 0.7.0 that takes more than a second.
+    """
+    own = getattr(np, name, None)
+    if own is None:
+        import ml_dtypes
+
+        own = getattr(ml_dtypes, name)
+    return np.dtype(own)
 
 
 @dataclass(frozen=True)
@@ -39,7 +52,7 @@ class ElementType:
     name: str
     kind: Literal["int", "float"]
     width_bits: int
-    storage: np.dtype
+    storage_name: str
     carrier: np.dtype
     format: FloatFormat | None = None
 
@@ -62,42 +75,47 @@ class ElementType:
         """Carried in float32 though it is narrower."""
         return self.kind == "float" and self.width_bits < 32
 
-    @property
+    @cached_property
+    def storage(self) -> np.dtype:
+        """What an array in memory holds."""
+        return numpy_dtype(self.storage_name)
+
+    @cached_property
     def size_bytes(self) -> int:
         """Bytes one element takes in memory."""
-        return self.storage.itemsize
+        return max(1, self.width_bits // 8)
 
 
-def _int(name: str, width_bits: int, storage: object, carrier: object) -> ElementType:
-    return ElementType(name, "int", width_bits, np.dtype(storage), np.dtype(carrier))  # type: ignore[call-overload]
+def _int(name: str, width_bits: int, storage: str, carrier: object) -> ElementType:
+    return ElementType(name, "int", width_bits, storage, np.dtype(carrier))  # type: ignore[call-overload]
 
 
-def _float(name: str, width_bits: int, storage: object, fmt: FloatFormat) -> ElementType:
+def _float(name: str, width_bits: int, storage: str, fmt: FloatFormat) -> ElementType:
     carrier = np.float64 if width_bits == 64 else np.float32
-    return ElementType(name, "float", width_bits, np.dtype(storage), np.dtype(carrier), fmt)  # type: ignore[call-overload]
+    return ElementType(name, "float", width_bits, storage, np.dtype(carrier), fmt)
 
 
-I1 = _int("i1", 1, np.bool_, np.bool_)
-I4 = _int("i4", 4, ml_dtypes.int4, np.int8)
-I8 = _int("i8", 8, np.int8, np.int8)
-I16 = _int("i16", 16, np.int16, np.int16)
-I32 = _int("i32", 32, np.int32, np.int32)
-I64 = _int("i64", 64, np.int64, np.int64)
-F16 = _float("f16", 16, np.float16, FloatFormat(11, -14, 15, "ieee"))
-BF16 = _float("bf16", 16, ml_dtypes.bfloat16, FloatFormat(8, -126, 127, "ieee"))
-F32 = _float("f32", 32, np.float32, FloatFormat(24, -126, 127, "ieee"))
-TF32 = _float("tf32", 32, np.float32, FloatFormat(11, -126, 127, "ieee"))
-F64 = _float("f64", 64, np.float64, FloatFormat(53, -1022, 1023, "ieee"))
-F8E4M3FN = _float("f8E4M3FN", 8, ml_dtypes.float8_e4m3fn, FloatFormat(4, -6, 8, "nan_only"))
-F8E5M2 = _float("f8E5M2", 8, ml_dtypes.float8_e5m2, FloatFormat(3, -14, 15, "ieee"))
+I1 = _int("i1", 1, "bool_", np.bool_)
+I4 = _int("i4", 4, "int4", np.int8)
+I8 = _int("i8", 8, "int8", np.int8)
+I16 = _int("i16", 16, "int16", np.int16)
+I32 = _int("i32", 32, "int32", np.int32)
+I64 = _int("i64", 64, "int64", np.int64)
+F16 = _float("f16", 16, "float16", FloatFormat(11, -14, 15, "ieee"))
+BF16 = _float("bf16", 16, "bfloat16", FloatFormat(8, -126, 127, "ieee"))
+F32 = _float("f32", 32, "float32", FloatFormat(24, -126, 127, "ieee"))
+TF32 = _float("tf32", 32, "float32", FloatFormat(11, -126, 127, "ieee"))
+F64 = _float("f64", 64, "float64", FloatFormat(53, -1022, 1023, "ieee"))
+F8E4M3FN = _float("f8E4M3FN", 8, "float8_e4m3fn", FloatFormat(4, -6, 8, "nan_only"))
+F8E5M2 = _float("f8E5M2", 8, "float8_e5m2", FloatFormat(3, -14, 15, "ieee"))
 F8E8M0FNU = _float(
     "f8E8M0FNU",
     8,
-    ml_dtypes.float8_e8m0fnu,
+    "float8_e8m0fnu",
     FloatFormat(1, -127, 127, "nan_only", signed=False, has_zero=False),
 )
-F8E5M3FNU = _float("f8E5M3FNU", 8, np.uint8, FloatFormat(4, -14, 16, "nan_only", signed=False))
-F4E2M1FN = _float("f4E2M1FN", 4, ml_dtypes.float4_e2m1fn, FloatFormat(2, 0, 2, "none"))
+F8E5M3FNU = _float("f8E5M3FNU", 8, "uint8", FloatFormat(4, -14, 16, "nan_only", signed=False))
+F4E2M1FN = _float("f4E2M1FN", 4, "float4_e2m1fn", FloatFormat(2, 0, 2, "none"))
 
 ELEMENT_TYPES: dict[str, ElementType] = {
     t.name: t

@@ -15,7 +15,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from cutile_sim.dtypes import (
@@ -103,7 +102,7 @@ def round_to(values: np.ndarray, element: ElementType, mode: RoundingMode = NEAR
     if element.width_bits <= 8:
         return _round_saturating(values, element, mode)
     if element is BF16 and narrow_source and mode is NEAREST_EVEN and values.size < _MANY:
-        return values.astype(ml_dtypes.bfloat16).astype(np.float32)
+        return values.astype(BF16.storage).astype(np.float32)
     if narrow_source and (element is BF16 or element is TF32):
         return _drop_low_bits(values, 24 - element.format.precision, mode)
     if narrow_source:

@@ -2,6 +2,9 @@
 the oracle.
 """
 
+import subprocess
+import sys
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -144,3 +147,20 @@ def test_every_bit_pattern_survives_a_load_and_a_store(element, count):
         with np.errstate(all="ignore"):
             back = to_storage(to_carrier(part.view(element.storage), element), element)
         np.testing.assert_array_equal(back.view(part.dtype), part)
+
+
+def test_ml_dtypes_is_loaded_for_its_own_types_only():
+    """To load it takes more than a second with its release 0.7.0."""
+    code = """
+import sys
+import cutile_sim.api, cutile_sim.frontend.arrays, cutile_sim.traces.reader
+from cutile_sim.dtypes import BF16, F16
+print(F16.storage, BF16.size_bytes, "ml_dtypes" in sys.modules)
+print(BF16.storage, BF16.storage.itemsize, "ml_dtypes" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "float16 2 False\nbfloat16 2 True\n", done.stderr
+
+
+def test_sizes():
+    assert all(element.size_bytes == element.storage.itemsize for element in ELEMENT_TYPES.values())

@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
+from cutile_sim.dtypes import numpy_dtype
 from cutile_sim.errors import UsageError
 from cutile_sim.frontend.arrays import array_dtype
 
@@ -45,13 +45,10 @@ _NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|inf\b|nan\b|(?:\d+\.?\d*|\.\d+)
 _FILE = re.compile(r".*?\.npy(?=$|[:,\])])")
 
 
-def numpy_dtype(name: str) -> np.dtype | None:
+def dtype_named(name: str) -> np.dtype | None:
     """The NumPy type of an element type, by its short or its cuTile name; None for any other name."""
     known = array_dtype(_SHORT.get(name, name))
-    if known is None:
-        return None
-    module = np if hasattr(np, known.name) else ml_dtypes
-    return np.dtype(getattr(module, known.name))
+    return None if known is None else numpy_dtype(known.name)
 
 
 def split_argument(text: str, option: str = "--arg") -> tuple[str, str]:
@@ -180,7 +177,7 @@ class _Parser:
         self.skip_spaces()
         start = self.at
         word = self.match(_WORD)
-        dtype = numpy_dtype(word)
+        dtype = dtype_named(word)
         if dtype is None:
             near = get_close_matches(word, _SHORT, 1)
             guess = f"; did you mean {near[0]}?" if near else ";"
@@ -241,7 +238,7 @@ class _Parser:
             return self.rng.integers(-8, 8, shape, dtype)
         if dtype.kind == "u":
             return self.rng.integers(0, 16, shape, dtype)
-        if dtype == ml_dtypes.float8_e8m0fnu:
+        if dtype.name == "float8_e8m0fnu":
             return np.ldexp(np.float32(1), self.rng.integers(-4, 5, shape)).astype(dtype)
         drawn = self.rng.standard_normal(shape, np.float64 if dtype == np.float64 else np.float32)
         return np.asarray(drawn).astype(dtype, copy=False)

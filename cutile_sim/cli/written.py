@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cutile_sim.cli.specs import numpy_dtype
+from cutile_sim.cli.specs import dtype_named
 from cutile_sim.errors import UsageError
 from cutile_sim.frontend.arrays import is_array, read_array
 
@@ -38,7 +38,7 @@ def host_array(name: str, value: Any) -> np.ndarray:
     if isinstance(value, np.ndarray):
         return value
     described = read_array(value, name)
-    dtype = numpy_dtype(described.dtype_name)
+    dtype = dtype_named(described.dtype_name)
     assert dtype is not None
     if 0 in described.shape:
         return np.empty(described.shape, dtype)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import ml_dtypes
 import numpy as np
 
 from cutile_sim.dtypes import (
@@ -23,6 +22,7 @@ from cutile_sim.dtypes import (
     I32,
     I64,
     ElementType,
+    numpy_dtype,
 )
 from cutile_sim.errors import UsageError, UsageTypeError
 
@@ -54,12 +54,14 @@ def array_dtype(name: str) -> ArrayDType | None:
     return _DTYPES.get("bool_" if name == "bool" else name)
 
 
-def _numpy_dtypes() -> dict[np.dtype, ArrayDType]:
-    extension = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")
-    return {np.dtype(getattr(ml_dtypes if name in extension else np, name)): dtype for name, dtype in _DTYPES.items()}
+_by_numpy_dtype = {np.dtype(getattr(np, name)): dtype for name, dtype in _DTYPES.items() if hasattr(np, name)}
 
 
-_BY_NUMPY_DTYPE = _numpy_dtypes()
+def _dtype_of(dtype: np.dtype) -> ArrayDType | None:
+    found = _by_numpy_dtype.get(dtype)
+    if found is None and dtype.name in _DTYPES and dtype == numpy_dtype(dtype.name):
+        found = _by_numpy_dtype[dtype] = _DTYPES[dtype.name]
+    return found
 
 
 @dataclass(slots=True, eq=False)
@@ -167,7 +169,7 @@ def check_placement(
 
 
 def _read_ndarray(array: np.ndarray, name: str) -> ArrayArg:
-    dtype = _BY_NUMPY_DTYPE.get(array.dtype)
+    dtype = _dtype_of(array.dtype)
     if dtype is None or isinstance(array, np.ma.MaskedArray):
         raise _refusal(array, name)
     size_bytes = array.dtype.itemsize
@@ -213,7 +215,7 @@ def _byte_bounds(array: np.ndarray) -> tuple[int, int]:
 def _refusal(array: np.ndarray, name: str) -> UsageError:
     if isinstance(array, np.ma.MaskedArray):
         return UsageTypeError(f"parameter '{name}': a masked array would lose its mask; pass its .data")
-    if not array.dtype.isnative and array.dtype.newbyteorder("=") in _BY_NUMPY_DTYPE:
+    if not array.dtype.isnative and array.dtype.newbyteorder("=") in _by_numpy_dtype:
         return UsageTypeError(
             f"parameter '{name}': the array has the wrong byte order for this machine ({array.dtype.str});"
             f" pass array.astype('{array.dtype.newbyteorder('=').name}')"
@@ -235,7 +237,7 @@ def _read_array_interface(array: Any, name: str) -> ArrayArg:
         ) from error
     if viewed.dtype == np.dtype("V2"):
         # cuTile reads two untyped bytes as a bfloat16: the protocol has no code for it.
-        viewed = viewed.view(ml_dtypes.bfloat16)
+        viewed = viewed.view(numpy_dtype("bfloat16"))
     arg = _read_ndarray(viewed, name)
     arg.keepalive = array if viewed.base is not None else viewed
     return arg

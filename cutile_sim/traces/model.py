@@ -8,9 +8,9 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
+from cutile_sim.dtypes import numpy_dtype
 from cutile_sim.tileir.core import Location
 
 
@@ -55,10 +55,10 @@ class ArrayInfo:
     def dtype(self) -> np.dtype:
         """NumPy's type of its elements. Raises ValueError for an unknown name."""
         name = self.dtype_name.rstrip("_")
-        found = getattr(ml_dtypes, name, None) if name.startswith(("bfloat", "float8")) else getattr(np, name, None)
-        if found is None:
-            raise ValueError(f"there is no element type {self.dtype_name!r}")
-        return np.dtype(found)
+        try:
+            return numpy_dtype(name)
+        except (AttributeError, TypeError):
+            raise ValueError(f"there is no element type {self.dtype_name!r}") from None
 
     @property
     def size(self) -> int:

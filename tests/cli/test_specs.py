@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cutile_sim.cli.specs import make_argument, make_arguments, numpy_dtype, split_argument
+from cutile_sim.cli.specs import dtype_named, make_argument, make_arguments, split_argument
 from cutile_sim.errors import UsageError
 
 
@@ -160,6 +160,6 @@ def test_argument_given_twice() -> None:
 
 
 def test_dtype_names() -> None:
-    assert numpy_dtype("bool") == numpy_dtype("bool_") == np.bool_
-    assert numpy_dtype("f8e8m0fnu") == ml_dtypes.float8_e8m0fnu
-    assert numpy_dtype("complex64") is None and numpy_dtype("object") is None
+    assert dtype_named("bool") == dtype_named("bool_") == np.bool_
+    assert dtype_named("f8e8m0fnu") == ml_dtypes.float8_e8m0fnu
+    assert dtype_named("complex64") is None and dtype_named("object") is None
