@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from recordings import CASES, carried, recorded
 
 from cutile_sim.dtypes import BF16, F4E2M1FN, F8E4M3FN, F8E5M2, F16, F32, F64, ElementType, from_bits
-from cutile_sim.ops.mma import mmaf, mmaf_scaled, mmai, product
+from cutile_sim.ops.mma import mmaf, mmaf_scaled, mmai, product, product_in_float64
 from cutile_sim.optable.encoding import Signedness
 from cutile_sim.tileir.types import TileType
 
@@ -155,3 +155,20 @@ def test_scaled_product_is_the_exact_one_rounded_once(inputs: ElementType, block
                 term *= Fraction(float(factor.item()))
             total += term
         assert abs(Fraction(float(got[0, 0, 0, i, j])) - total) <= abs(total) * Fraction(1, 2**23)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_long_products_of_f16_do_not_depend_on_what_blocks_share(transposed):
+    """Whether operands are converted all at once or block by block, the bits are the same."""
+    rng = np.random.default_rng(5)
+    lhs = rng.standard_normal((1, 1, 3, 64, 256)).astype(np.float16).astype(np.float32)
+    rhs = rng.standard_normal((1, 1, 3, 256, 64)).astype(np.float16).astype(np.float32)
+    if transposed:
+        lhs = np.ascontiguousarray(lhs.swapaxes(-1, -2)).swapaxes(-1, -2)
+    alone = product_in_float64(lhs, rhs)
+    shared = product_in_float64(lhs[:, :, :1], rhs)
+    np.testing.assert_array_equal(alone[0, 0, 0], shared[0, 0, 0])
+    for block in range(3):
+        np.testing.assert_array_equal(product_in_float64(lhs[0, 0, block], rhs[0, 0, block]), alone[0, 0, block])
+    exact = lhs.astype(np.longdouble) @ rhs.astype(np.longdouble)
+    np.testing.assert_allclose(alone, exact.astype(np.float64), rtol=1e-13, atol=1e-12)
