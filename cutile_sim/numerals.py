@@ -4,6 +4,8 @@ from __future__ import annotations
 
 MAX_DIGITS = 18
 """More than any size, line or count has; Python itself refuses to read very long ones."""
+MAX_SHOWN = 40
+"""Characters that an error repeats of what makes no sense."""
 
 
 def whole_number(text: str) -> int | None:

@@ -52,6 +52,11 @@ class Pattern:
     is_whole: bool
     parts: tuple[Part, ...]
 
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one block by itself."""
+        return self.count == 1 and self.shape == (1, 1, 1)
+
 
 class AccessTable:
     """The accesses of a launch in time order.
@@ -63,6 +68,7 @@ class AccessTable:
         form: Which of `forms` it has.
         pattern, first_block: Of each group, which of `patterns` its blocks make, and the number in launch order of the
             block at the first position.
+        is_single: Of each group, whether it is one block by itself.
         record_group: Of each record, the number of its group.
     """
 
@@ -89,6 +95,7 @@ class AccessTable:
         self.group, self.offset, self.form = joined["group"], joined["offset"], joined["form"]
         self.pattern, self.first_block = joined["pattern"], joined["first_block"]
         self.record_group, self._row = joined["record_group"], joined["row"]
+        self.is_single = np.array([p.is_single for p in self.patterns], bool)[self.pattern]
 
     def _columns(self, chunk: Chunk, records: int, groups: int) -> dict[str, np.ndarray]:
         counts = chunk.records["accesses"].astype(np.int64)
@@ -200,10 +207,8 @@ class AccessTable:
         """Which groups a block (x, y, z) is of (bool [groups])."""
         (x, y, z), (gx, gy, _) = block, self._launch.grid
         number = x + gx * (y + gy * z)
-        alone = [p.count == 1 and p.shape == (1, 1, 1) for p in self.patterns]
-        single = np.array(alone, bool)[self.pattern]
-        found = single & (self.first_block == number)
-        for group in np.flatnonzero(~single).tolist():
+        found = self.is_single & (self.first_block == number)
+        for group in np.flatnonzero(~self.is_single).tolist():
             found[group] = self.group_of(group).find(block) is not None
         return found
 

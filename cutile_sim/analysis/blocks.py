@@ -76,10 +76,8 @@ def tiles_of(
                 return tuple(found)
             box, elements, is_box = parts[row]
             op, array = launch.ops[int(table.op[row])], launch.arrays[int(table.array[row])]
-            at = op.location
-            file, line = ("", 0) if at is None else (at.file, at.line)
             record = int(table.record[row])
-            found.append(BlockTile(record, op.number, op.kind, file, line, array.name, box, elements, is_box))
+            found.append(BlockTile(record, op.number, op.kind, *op.file_and_line, array.name, box, elements, is_box))
     return tuple(found)
 
 
@@ -224,8 +222,7 @@ def _all_of(
     lines: dict[tuple[str, int], int] = {}
     ran = launch.record_ops[table.holds(block)[table.record_group]]
     for number, count in zip(*(a.tolist() for a in np.unique(ran, return_counts=True)), strict=True):
-        at = launch.ops[number].location
-        where = ("", 0) if at is None else (at.file, at.line)
+        where = launch.ops[number].file_and_line
         lines[where] = lines.get(where, 0) + count
     rows = _rows_of(launch, table, block)
     elements: dict[tuple[str, str], list[np.ndarray]] = {}

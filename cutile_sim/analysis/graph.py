@@ -82,14 +82,12 @@ def dataflow(launch: LaunchTrace) -> DataFlow:
         row = op.parent, op.region, layers[op.number]
         column = filled.get(row, 0)
         filled[row] = column + 1
-        at = op.location
         nodes.append(
             Node(
                 op.number,
                 op.name,
                 op.kind,
-                "" if at is None else at.file,
-                0 if at is None else at.line,
+                *op.file_and_line,
                 op.parent,
                 op.region,
                 layers[op.number],

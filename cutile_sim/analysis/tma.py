@@ -53,9 +53,7 @@ def tma_rule(op: OpInfo, access: Access) -> TmaRule:
         copies = 1
         for n in op.tile[0]:
             copies *= -(-n // MAX_BOX)
-    at = op.location
-    file, line = ("", 0) if at is None else (at.file, at.line)
-    return TmaRule(op.number, access.array.name, file, line, not reasons, tuple(reasons), copies)
+    return TmaRule(op.number, access.array.name, *op.file_and_line, not reasons, tuple(reasons), copies)
 
 
 def _not_a_tile(op: OpInfo, access: Access) -> list[str]:

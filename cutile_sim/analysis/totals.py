@@ -170,9 +170,7 @@ def _waste(launch: LaunchTrace) -> Iterator[EdgeWaste]:
         lanes = prod(shape) * blocks
         moved = max(int(counts["bytes_loaded"][op.number]), int(counts["bytes_stored"][op.number]))
         idle = max(lanes - moved // element_type(element).size_bytes, 0)
-        at = op.location
-        file, line = ("", 0) if at is None else (at.file, at.line)
-        yield EdgeWaste(op.number, op.kind, file, line, shape, lanes, idle, idle / lanes if lanes else 0.0)
+        yield EdgeWaste(op.number, op.kind, *op.file_and_line, shape, lanes, idle, idle / lanes if lanes else 0.0)
 
 
 def _tma(launch: LaunchTrace) -> tuple[TmaRule, ...]:

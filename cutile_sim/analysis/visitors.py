@@ -10,6 +10,7 @@ import numpy as np
 
 from cutile_sim.analysis.access_table import AccessTable, access_table
 from cutile_sim.analysis.footprints import ACCESS_KINDS
+from cutile_sim.analysis.window_boxes import first_lanes
 from cutile_sim.errors import UsageError
 from cutile_sim.traces.boxes import steps_of
 from cutile_sim.traces.reader import LaunchTrace
@@ -96,14 +97,12 @@ def who(
         if len(found) == at_most:
             return Visitors(array, index, tuple(found), True)
         hits = np.flatnonzero(which)
-        at = record.op.location
         found.append(
             Touch(
                 record.number,
                 record.op.number,
                 record.kind,
-                "" if at is None else at.file,
-                0 if at is None else at.line,
+                *record.op.file_and_line,
                 tuple((x, y, z) for x, y, z in record.group.blocks[hits[:left]].tolist()),
                 len(hits),
             )
@@ -153,28 +152,15 @@ def _touching(access: Access, element: int) -> np.ndarray:
     hit = places == element // items if items > 1 else places * access.unit_bytes // item == element
     if access.mask is not None:
         hit = hit & access.mask
-    hit = hit.reshape(*hit.shape[:3], -1).any(axis=3)
-    if group.is_whole:
-        return np.broadcast_to(hit, group.shape).reshape(-1)
-    return np.broadcast_to(hit.reshape(-1), (group.size,))
+    return group.each(hit.reshape(*hit.shape[:3], -1).any(axis=3))
 
 
 def _in_window(access: Access, element: int, items: int) -> np.ndarray:
-    assert access.strides is not None
-    lane = element // items
     steps = access.steps
-    inside = np.ones(access.group.shape, bool)
-    base = np.full(access.group.shape, access.offset, np.int64)
-    for axis, n in enumerate(access.group.shape):
-        at = np.arange(n, dtype=np.int64)
-        shape = (-1,) + (1,) * (2 - axis)
-        inside &= ((at >= access.begin[axis]) & (at < access.end[axis])).reshape(shape)
-        if access.shape[axis] > 1:
-            base += ((at - access.begin[axis]) * access.strides[axis]).reshape(shape)
     if not steps.size:
         return np.zeros(access.group.size, bool)
-    distance = (lane - base).reshape(-1)[access.group.positions]
-    possible = inside.reshape(-1)[access.group.positions]
+    possible, first = first_lanes(access, access.group)
+    distance = element // items - first
     possible &= (distance >= steps.min()) & (distance <= steps.max())
     possible[possible] = np.isin(distance[possible], steps)
     return possible

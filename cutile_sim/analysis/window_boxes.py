@@ -1,4 +1,4 @@
-"""The boxes of an array that tiles in a window are, of many tiles at once."""
+"""Tiles in a window, of many blocks at once: where each begins, and the boxes of an array that they are."""
 
 from __future__ import annotations
 
@@ -6,9 +6,26 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cutile_sim.analysis.footprints import Even
 from cutile_sim.analysis.runs import distinct
 from cutile_sim.traces.boxes import steps_of
 from cutile_sim.traces.model import ArrayInfo
+from cutile_sim.traces.record import GroupInfo
+
+
+def first_lanes(window: Even, group: GroupInfo) -> tuple[np.ndarray, np.ndarray]:
+    """Which recorded blocks of a group a window is of (bool [blocks]), and the offset of the first lane of each (int64
+    [blocks], in units).
+    """
+    assert window.strides is not None
+    inside = np.ones(group.shape, bool)
+    offset = np.full(group.shape, window.offset, np.int64)
+    for axis, n in enumerate(group.shape):
+        at = np.arange(n, dtype=np.int64).reshape((-1,) + (1,) * (2 - axis))
+        inside &= (at >= window.begin[axis]) & (at < window.end[axis])
+        if window.shape[axis] > 1:
+            offset += (at - window.begin[axis]) * window.strides[axis]
+    return inside.reshape(-1)[group.positions], offset.reshape(-1)[group.positions]
 
 
 def window_boxes(

@@ -11,10 +11,7 @@ from cutile_sim.debugger import Here, Session
 from cutile_sim.debugger.evaluate import check
 from cutile_sim.debugger.show import shown, summary
 from cutile_sim.errors import CutileSimError, UsageError
-from cutile_sim.numerals import whole_number
-
-MAX_SHOWN = 40
-"""Characters that are repeated of what makes no sense."""
+from cutile_sim.numerals import MAX_SHOWN, whole_number
 
 
 def parse_block(text: str) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from cutile_sim.debugger.follower import Program
 from cutile_sim.debugger.positions import Entry, Frame
 from cutile_sim.debugger.pysource import Statement
 from cutile_sim.errors import UsageError
-from cutile_sim.numerals import whole_number
+from cutile_sim.numerals import MAX_SHOWN, whole_number
 
 Line = int | str
 """A line of the kernel's file, or `FILE:LINE` where FILE is a path or its end."""
@@ -68,7 +68,7 @@ def _parsed(program: Program, at: Line) -> tuple[str, int]:
     name, _, digits = text.rpartition(":")
     number = whole_number(digits)
     if isinstance(at, bool) or not number:
-        raise UsageError(f"{text[:40]!r} is no line: write FILE:LINE, or the number of a line")
+        raise UsageError(f"{text[:MAX_SHOWN]!r} is no line: write FILE:LINE, or the number of a line")
     files = files_of(program)
     if not files:
         raise UsageError("the kernel has no debug information, so no line of it can be named: step by operation")

@@ -259,11 +259,10 @@ def _window(space: AddressSpace, view: TileView, dims: list[_Dim], batch: tuple[
     allocation = space.find(base + size * low)
     if address % size:
         raise misaligned(space, address, element, verb, (0,) * len(shape))
-    if allocation is not None:
-        start = base - allocation.address
-        if check_range(allocation, start + size * low, start + size * (high + 1)):
-            return Window(allocation, start + size * place, shape, strides, element)
-    _raise_outside(space, address, shape, strides, size, verb)
+    if allocation is None or not check_range(
+        allocation, base + size * low - allocation.address, base + size * (high + 1) - allocation.address
+    ):
+        _raise_outside(space, address, shape, strides, size, verb)
     assert allocation is not None
     return Window(allocation, address - allocation.address, shape, strides, element)
 

@@ -7,8 +7,9 @@ from math import prod
 import numpy as np
 
 from cutile_sim.analysis.access_table import AccessTable, Form, access_table
+from cutile_sim.analysis.window_boxes import first_lanes
 from cutile_sim.traces.reader import LaunchTrace
-from cutile_sim.traces.record import Access, GroupInfo
+from cutile_sim.traces.record import Access
 
 
 def per_block(launch: LaunchTrace, layer: int) -> dict[str, np.ndarray]:
@@ -39,8 +40,7 @@ class _Blocks:
 
     def __init__(self, table: AccessTable, layer: int, x: int, y: int) -> None:
         self._table, self._layer, self._x, self._size = table, layer, x, x * y
-        single = np.array([p.count == 1 and p.shape == (1, 1, 1) for p in table.patterns], bool)
-        self._is_single = single[table.pattern] if single.size else np.zeros(0, bool)
+        self._is_single = table.is_single
         self._known: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def add(self, total: np.ndarray, groups: np.ndarray, values: np.ndarray, window: Form | None = None) -> None:
@@ -54,7 +54,7 @@ class _Blocks:
         for group, value in zip(groups[~single].tolist(), values[~single].tolist(), strict=True):
             inside, numbers = self._of(group)
             if window is not None:
-                taken = _inside(self._table.group_of(group), window)[inside]
+                taken = first_lanes(window, self._table.group_of(group))[0][inside]
                 numbers = numbers[taken]
             total[numbers] += value
 
@@ -87,20 +87,7 @@ class _Blocks:
         return found
 
 
-def _inside(group: GroupInfo, window: Form) -> np.ndarray:
-    """Which recorded blocks of a group a window is of (bool [blocks])."""
-    found = np.ones(group.size, bool)
-    along = np.unravel_index(group.positions, group.shape)
-    for at, begin, end in zip(along, window.begin, window.end, strict=True):
-        found &= (at >= begin) & (at < end)
-    return found
-
-
 def _bytes_a_block(access: Access) -> np.ndarray:
     """Bytes that each recorded block of the group touches where a mask says which (int64 [blocks])."""
-    group = access.group
     assert access.mask is not None
-    lanes = access.mask.reshape(*access.shape[:3], -1).sum(axis=3) * access.unit_bytes
-    if group.is_whole:
-        return np.broadcast_to(lanes, group.shape).reshape(-1)
-    return np.broadcast_to(lanes.reshape(-1), (group.size,))
+    return access.group.each(access.mask.reshape(*access.shape[:3], -1).sum(axis=3) * access.unit_bytes)

@@ -9,7 +9,7 @@ import numpy as np
 
 from cutile_sim.analysis.access_table import AccessTable, Form, Pattern, access_table
 from cutile_sim.analysis.runs import distinct
-from cutile_sim.analysis.window_boxes import window_boxes
+from cutile_sim.analysis.window_boxes import first_lanes, window_boxes
 from cutile_sim.page.arrays import ACCESS_KINDS, NAN, as_numbers
 from cutile_sim.page.packing import finite, pack
 from cutile_sim.page.planes import edges
@@ -73,7 +73,7 @@ def _parts(found: Record, access: Access) -> Iterator[dict[str, Any]]:
         if boxes is not None:
             yield from ({**entry, "box": box} for box in _fewer(boxes).tolist())
             return
-        places = np.add.outer(distinct(_offsets(access)), distinct(access.steps.reshape(-1)))
+        places = np.add.outer(distinct(_firsts(access)), distinct(access.steps.reshape(-1)))
     else:
         places = (access.lanes if access.mask is None else access.lanes[access.mask]).astype(np.int64) + access.offset
     numbers = numbers_of(access, places)
@@ -98,23 +98,15 @@ def boxes_of(access: Access) -> np.ndarray | None:
     memory (int64 [boxes, axes, 2]). None where the lanes are not all elements of a box.
     """
     assert access.strides is not None
-    offsets = distinct(_offsets(access))
+    offsets = distinct(_firsts(access))
     boxes, fits, _ = window_boxes(access.array, access.unit_bytes, access.tile_shape, access.strides[3:], offsets)
     return boxes if fits.all() else None
 
 
-def _offsets(access: Access) -> np.ndarray:
+def _firsts(access: Access) -> np.ndarray:
     """Of each recorded block that touches something in a window, the offset of the first lane, in units."""
-    group = access.group
-    at = np.unravel_index(group.positions, group.shape)
-    inside = np.ones(group.size, bool)
-    offset = np.full(group.size, access.offset, np.int64)
-    assert access.strides is not None
-    for axis in range(3):
-        inside &= (at[axis] >= access.begin[axis]) & (at[axis] < access.end[axis])
-        if access.shape[axis] > 1:
-            offset += (at[axis] - access.begin[axis]) * access.strides[axis]
-    return offset[inside]
+    inside, offsets = first_lanes(access, access.group)
+    return offsets[inside]
 
 
 def cuts(question: Question) -> dict[str, Any]:
@@ -141,7 +133,7 @@ def _tiles(table: AccessTable, form: Form, pattern: Pattern, rows: np.ndarray) -
         firsts = _sample(distinct(table.offset[rows]), SAMPLED_TILES // len(blocks))
         starts = np.add.outer(firsts, blocks).reshape(-1)
     else:
-        starts = np.concatenate([_offsets(access) for _, access in table.accesses(_sample(rows, SAMPLED))])
+        starts = np.concatenate([_firsts(access) for _, access in table.accesses(_sample(rows, SAMPLED))])
     boxes, fits, _ = window_boxes(form.array, form.unit_bytes, form.tile_shape, form.strides[3:], distinct(starts))
     return boxes[fits]
 

@@ -13,7 +13,17 @@ from cutile_sim.memory.access import Places
 from cutile_sim.memory.even import even_items, even_steps
 from cutile_sim.memory.space import SLOT_BITS, Allocation
 from cutile_sim.ops.locate import Edge, Lanes, Window
-from cutile_sim.sanitize.accesses import BLOCK_BITS, BLOCK_MASK, Access, Intervals, Memory, kept, spanned, worked_out
+from cutile_sim.sanitize.accesses import (
+    BLOCK_BITS,
+    BLOCK_MASK,
+    Access,
+    Intervals,
+    Memory,
+    kept,
+    spanned,
+    widened,
+    worked_out,
+)
 from cutile_sim.sanitize.lanes import addresses_of
 from cutile_sim.tileir.core import Op
 
@@ -73,9 +83,7 @@ class AccessLog:
         memory = self._memory(place.allocation, place.element.size_bytes)
         ratio = memory.items_in(place.element.size_bytes)
         offset = place.offset_bytes // memory.item_bytes
-        shape, strides = place.shape, place.strides_elems
-        if ratio > 1:
-            shape, strides = (*shape, ratio), (*(s * ratio for s in strides), 1)
+        shape, strides = widened(place.shape, tuple(s * ratio for s in place.strides_elems), ratio)
         low, high = _reach(offset, shape, strides)
         self._note(memory, Access(self.number, op, writes, atomic, blocks, low, high, offset, shape, strides))
 
@@ -98,11 +106,10 @@ class AccessLog:
             allocation = self.cx.space.find(first)
             if allocation is not None:
                 memory = self._memory(allocation, item_bytes)
-                size, ratio = memory.item_bytes, memory.items_in(item_bytes)
+                size = memory.item_bytes
                 offset = (first - allocation.address) // size
-                shape, strides = addresses.shape, tuple(s // size for s in strides_bytes)
-                if ratio > 1:
-                    shape, strides = (*shape, ratio), (*strides, 1)
+                strides = tuple(s // size for s in strides_bytes)
+                shape, strides = widened(addresses.shape, strides, memory.items_in(item_bytes))
                 low, high = _reach(offset, shape, strides)
                 if low >= 0 and high <= -(-allocation.size_bytes // size):
                     self._note(

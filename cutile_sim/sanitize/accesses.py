@@ -149,6 +149,13 @@ def spanned(first_items: np.ndarray, lane_items: int) -> np.ndarray:
     return first_items if lane_items == 1 else (first_items[:, None] + np.arange(lane_items)).ravel()
 
 
+def widened(
+    shape: tuple[int, ...], strides_items: tuple[int, ...], lane_items: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides of a window of lanes, as one of all their items."""
+    return (shape, strides_items) if lane_items == 1 else ((*shape, lane_items), (*strides_items, 1))
+
+
 @dataclass(eq=False)
 class Memory:
     """The accesses of one allocation: those that wait, and what was spread out. An item is an element of the array with

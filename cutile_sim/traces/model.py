@@ -125,6 +125,11 @@ class OpInfo:
     axis: int | None
     tile: tuple[tuple[int, ...], str] | None
 
+    @property
+    def file_and_line(self) -> tuple[str, int]:
+        """Of its location; "" and 0 where that is unknown."""
+        return ("", 0) if self.location is None else (self.location.file, self.location.line)
+
     @classmethod
     def from_json(cls, number: int, entry: Mapping[str, Any], files: list[str]) -> OpInfo:
         """Raises KeyError, TypeError, ValueError or IndexError for what no writer wrote."""

@@ -129,6 +129,12 @@ class GroupInfo:
         hits = np.flatnonzero((x == block[0]) & (y == block[1]) & (z == block[2]))
         return int(hits[0]) if hits.size else None
 
+    def each(self, batched: np.ndarray) -> np.ndarray:
+        """Of each recorded block, its entry of an array with the batch axes of a record's lanes."""
+        if self.is_whole:
+            return np.broadcast_to(batched, self.shape).reshape(-1)
+        return np.broadcast_to(batched.reshape(-1), (self.size,))
+
     def meets(self, box: BlockBox) -> bool:
         """Whether one of the recorded blocks is in a box."""
         x, y, z = self.blocks.T
