@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from cutile_sim.frontend.params import LaunchParam
     from cutile_sim.sanitize import SanitizeOptions, Sanitizer
 
-FILLS = ("sentinel", "zero", "ones")
+_FILLS = {pattern: Fill(pattern) for pattern in ("sentinel", "zero", "ones")}
+FILLS = tuple(_FILLS)
 
 
 def load(path: str | os.PathLike[str]) -> Module:
@@ -58,7 +59,7 @@ def entry_of(module: Module, name: str | None = None) -> Function:
 def _fill(undetermined: str) -> Fill:
     if undetermined not in FILLS:
         raise UsageError(f"undetermined must be one of {', '.join(FILLS)}, not {undetermined!r}")
-    return Fill(undetermined)
+    return _FILLS[undetermined]
 
 
 def _check_positive(option: str, number: float | None) -> None:
@@ -73,7 +74,7 @@ def _check_count(option: str, number: Any) -> None:
 
 def _plain_numbers(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[str]]:
     """Arguments with NumPy scalars as Python numbers, and a warning for each: `ct.launch` takes none but float64."""
-    if not any(isinstance(a, np.generic) for a in args):
+    if not [a for a in args if isinstance(a, np.generic)]:
         return tuple(args), []
     warnings = [
         f"argument {i} is a NumPy {a.dtype}, taken as a Python number: ct.launch would refuse it, pass {a.item()!r}"

@@ -16,7 +16,7 @@ from cutile_sim.engine.batches import Box, batch_shape, batches
 from cutile_sim.engine.context import Context, Counts, Fill
 from cutile_sim.engine.machine import Limits, Machine
 from cutile_sim.engine.observer import Observer
-from cutile_sim.engine.plan import Plan, make_plan
+from cutile_sim.engine.plan import Number, Plan, make_plan
 from cutile_sim.engine.workers import run_on_threads
 from cutile_sim.errors import CutileSimError, UsageError, VerifyError
 from cutile_sim.findings import Finding
@@ -188,16 +188,19 @@ def launch(
     )
     space = AddressSpace()
     named: list[tuple[str, Allocation, Extent]] = []
-    values = []
+    values: list[Number] = []
     may_be_written: set[str] = set()
     arrays: dict[int, Extent] = {}
     for position, param in enumerate(params):
+        if isinstance(param, ScalarParam):
+            values.append(param.value)
+            continue
         known = len(named)
-        values.append(_value(space, param, named))
+        values.append(_address(space, param, named))
         if isinstance(param, PointerParam):
             arrays[position] = named[known][2]
         if program.writable is None or position in program.writable:
-            may_be_written.update(name for name, _, _ in named[known:])
+            may_be_written.update([name for name, _, _ in named[known:]])
     if len(values) != len(program.plan.parameters):
         raise UsageError(
             f"kernel {program.name} takes {len(program.plan.parameters)} launch parameters, not {len(values)}"
@@ -215,7 +218,7 @@ def launch(
     first = Context(space, grid, fill, observer=observer, arrays=arrays, overlaps=tuple(overlaps))
     for name, data in program.globals.items():
         first.globals[name] = space.place(data, f"global {name}")
-    contexts = [first, *(Context(space, grid, fill, globals=first.globals) for _ in range(workers - 1))]
+    contexts = [first, *[Context(space, grid, fill, globals=first.globals) for _ in range(workers - 1)]]
     machines = [Machine(plan, cx, limits, in_order=program.order is not None) for cx in contexts]
     shape = batch_shape(
         grid,
@@ -241,14 +244,16 @@ def launch(
     finally:
         for cx in contexts:
             cx.end()
-    written = dict.fromkeys(n for n, allocation, _ in named if allocation.written and n in may_be_written)
+    counts = Counts()
+    for cx in contexts:
+        counts.add(cx.counts)
     return LaunchResult(
         printed=_text(contexts),
-        blocks=sum(m.finished_blocks for m in machines),
-        operations=sum(cx.counts.operations for cx in contexts),
-        bytes_loaded=sum(cx.counts.bytes_loaded for cx in contexts),
-        bytes_stored=sum(cx.counts.bytes_stored for cx in contexts),
-        written=tuple(written),
+        blocks=sum([m.finished_blocks for m in machines]),
+        operations=counts.operations,
+        bytes_loaded=counts.bytes_loaded,
+        bytes_stored=counts.bytes_stored,
+        written=tuple(dict.fromkeys([n for n, a, _ in named if a.written and n in may_be_written])),
         warnings=tuple(warnings),
     )
 
@@ -269,21 +274,19 @@ def _share_what_is_written(
 
 def _text(contexts: Sequence[Context]) -> str:
     printed = [item for cx in contexts for item in cx.printed]
+    if not printed:
+        return ""
     return "".join(text for _, text in sorted(printed, key=lambda item: item[0]))
 
 
-def _value(space: AddressSpace, param: LaunchParam, named: list[tuple[str, Allocation, Extent]]) -> np.ndarray:
-    """The value of one launch parameter: a scalar, the same for all blocks."""
-    if isinstance(param, ScalarParam):
-        return np.array([[[param.value]]], param.element.carrier)
+def _address(space: AddressSpace, param: PointerParam | ListBuffer, named: list[tuple[str, Allocation, Extent]]) -> int:
+    """Map what a pointer parameter points to; returns its virtual address."""
     if isinstance(param, PointerParam):
-        return np.array([[[map_array(space, param.array, named)]]], np.int64)
-    assert isinstance(param, ListBuffer)
+        return map_array(space, param.array, named)
     words = [w if isinstance(w, int) else map_array(space, w, named) for w in param.words]
     buffer = np.array(words, np.int64)
     buffer.flags.writeable = False
-    allocation = space.place(buffer.view(np.uint8), "list of arrays")
-    return np.full((1, 1, 1), allocation.address, np.int64)
+    return space.place(buffer.view(np.uint8), "list of arrays").address
 
 
 def map_array(space: AddressSpace, array: ArrayArg, named: list[tuple[str, Allocation, Extent]]) -> int:

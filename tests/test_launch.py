@@ -25,6 +25,11 @@ def add_one(x, y):
 
 
 @ct.kernel
+def inverse(y, number: float):
+    ct.store(y, (0,), ct.full((4,), 1.0, ct.float32) / number)
+
+
+@ct.kernel
 def add_one_2d(x, y):
     i, j = ct.bid(0), ct.bid(1)
     ct.store(y, (i, j), ct.load(x, (i, j), (2, 4)) + 1)
@@ -168,6 +173,30 @@ def test_tuples_lists_constants_and_scalars():
         simulate(mixed, 1, pair, arrays, 2.5, 2, flag, y)
         expected = f32(4) * 2.5 + f32(4) * 2 + base[10:14] + base[20:24]
         np.testing.assert_array_equal(y, -expected if flag else expected)
+
+
+def test_a_launch_after_one_of_equal_numbers_has_its_own():
+    got = []
+    for number in (0.0, -0.0, 2.0, 0.0):
+        y = np.zeros(4, np.float32)
+        simulate(inverse, 1, y, number)
+        got.append(float(y[0]))
+    assert got == [np.inf, -np.inf, 0.5, np.inf]
+
+
+def test_a_launch_after_one_over_another_grid_has_its_own():
+    for grid in ((3, 1, 1), (3, 2, 1), (3, 1, 1)):
+        y = np.zeros((1, 2, 3), np.int32)
+        simulate(block_ids, grid, y)
+        assert int(y[0, 0, 0]) == grid[0] * 10000 + grid[1] * 1000 + grid[2] * 100000
+
+
+def test_a_launch_after_one_with_arrays_elsewhere_has_its_own():
+    room = np.arange(32, dtype=np.float32)
+    for first in (0, 8, 4, 0):
+        y = np.zeros(16, np.float32)
+        simulate(add_one, 4, room[first : first + 16], y)
+        assert np.array_equal(y, room[first : first + 16] + 1)
 
 
 def test_names_of_what_was_written():

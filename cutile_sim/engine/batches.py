@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -89,11 +90,20 @@ Box = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
 
 def batches(grid: tuple[int, int, int], shape: tuple[int, int, int], box: Box | None = None) -> Iterator[Group]:
     """Box groups that cover the grid in launch order, without values yet; or a box of it, [begin, end) an axis."""
-    (x0, x1), (y0, y1), (z0, z1) = box or tuple((0, n) for n in grid)
+    (x0, x1), (y0, y1), (z0, z1) = box or ((0, grid[0]), (0, grid[1]), (0, grid[2]))
     for z in range(z0, z1, shape[2]):
-        z_ids = np.arange(z, min(z + shape[2], z1), dtype=np.int32).reshape(-1, 1, 1)
+        z_ids = _ids(0, z, min(z + shape[2], z1))
         for y in range(y0, y1, shape[1]):
-            y_ids = np.arange(y, min(y + shape[1], y1), dtype=np.int32).reshape(1, -1, 1)
+            y_ids = _ids(1, y, min(y + shape[1], y1))
             for x in range(x0, x1, shape[0]):
-                x_ids = np.arange(x, min(x + shape[0], x1), dtype=np.int32).reshape(1, 1, -1)
-                yield Group((z_ids, y_ids, x_ids), True, [], 0, [])
+                yield Group((z_ids, y_ids, _ids(2, x, min(x + shape[0], x1))), True, [], 0, [])
+
+
+@lru_cache(maxsize=16)
+def _ids(axis: int, begin: int, end: int) -> np.ndarray:
+    """Block ids from `begin` up to `end` along a batch axis, read-only."""
+    shape = [1, 1, 1]
+    shape[axis] = -1
+    ids = np.arange(begin, end, dtype=np.int32).reshape(shape)
+    ids.flags.writeable = False
+    return ids

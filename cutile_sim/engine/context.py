@@ -54,6 +54,12 @@ class Counts:
     bytes_loaded: int = 0
     bytes_stored: int = 0
 
+    def add(self, other: Counts) -> None:
+        """Count what another part of the launch did."""
+        self.operations += other.operations
+        self.bytes_loaded += other.bytes_loaded
+        self.bytes_stored += other.bytes_stored
+
 
 @dataclass
 class Context:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from cutile_sim.dtypes import ElementType
 from cutile_sim.engine.instructions import Branch, Halt, Instruction, Join, Jump, Run
@@ -37,6 +38,9 @@ from cutile_sim.tileir.core import Function, Op, Region, Value
 from cutile_sim.tileir.types import TileType, Type
 from ir_passes.grid_axes import grid_axes
 
+Number = bool | int | float
+"""The value of a launch parameter; an address for a pointer."""
+
 
 @dataclass
 class Plan:
@@ -46,6 +50,8 @@ class Plan:
         live_bytes: Where the most bytes of tiles live at once: those of one block, by the axes of the grid that they
             depend on (bits of `ir_passes.grid_axes`). For sizing batches.
         shadow: Where the second slots of an observed plan begin.
+        begun: The slots of the last launch after its prologue, none of which anybody writes to, and the numbers that
+            they follow from.
     """
 
     parameters: tuple[Value, ...]
@@ -54,6 +60,7 @@ class Plan:
     slot_count: int
     live_bytes: Mapping[int, int]
     shadow: int
+    begun: tuple[tuple[Any, ...], list[Any]] | None = None
 
     @property
     def may_wait(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from sys import getrefcount
 from typing import Any
 
@@ -197,15 +198,11 @@ def op_step(op: Op, uses: Uses, deferred: Op | None = None) -> Step:
     make = None if deferred is None else bound_function(deferred, uses)
     late_operands = () if deferred is None else tuple(v.index for v in deferred.inputs)
 
-    # Slots of the operands: one, None where an optional one is absent, or several.
-    layout = [tuple(x.index for x in v) if isinstance(v, tuple) else None if v is None else v.index for v in operands]
+    getters = [_getter(v) for v in operands]
     late_at = operands.index(late) if late is not None else -1
 
     def step(slots: list[Any], cx: Any) -> None:
-        given: list[Any] = [
-            slots[i] if type(i) is int else i if i is None else tuple([slots[j] for j in i])  # type: ignore[union-attr]
-            for i in layout
-        ]
+        given = [get(slots) for get in getters]
         if late_at >= 0:
             assert make is not None
             given[late_at] = Deferred(make, slots, late_operands)
@@ -221,6 +218,18 @@ def op_step(op: Op, uses: Uses, deferred: Op | None = None) -> Step:
                 slots[slot] = part
 
     return step
+
+
+def _getter(operand: Value | tuple[Value, ...] | None) -> Callable[[list[Any]], Any]:
+    """Reads an operand's slots: one value, None where an optional operand is absent, or several values."""
+    if operand is None:
+        return lambda slots: None
+    if isinstance(operand, Value):
+        return itemgetter(operand.index)
+    if len(operand) > 1:
+        return itemgetter(*(v.index for v in operand))
+    indices = [v.index for v in operand]
+    return lambda slots: tuple([slots[i] for i in indices])
 
 
 def can_reuse(op: Op, dead: Iterable[int]) -> bool:

@@ -8,8 +8,8 @@ classes here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
@@ -46,10 +46,14 @@ class TensorView:
 
 @dataclass(slots=True, eq=False)
 class TileView:
-    """A tensor view cut into tiles as its Tile IR type says. Only to be read."""
+    """A tensor view cut into tiles as its Tile IR type says. Only to be read.
+
+    `axes` is what `ops.locate` has found out about it: False before that, None where blocks differ.
+    """
 
     tensor: TensorView
     type: ViewType
+    axes: tuple[tuple[int, int, int, int], ...] | Literal[False] | None = field(default=False, init=False, repr=False)
 
     def map(self, change: Callable[[np.ndarray], np.ndarray]) -> TileView:
         return TileView(self.tensor.map(change), self.type)
@@ -72,7 +76,7 @@ class Deferred:
 
     def value(self, out: np.ndarray | None = None) -> np.ndarray:
         """Compute it: into `out`, an array of its shape and carrier type, where that is possible."""
-        return self._function(*(self._slots[i] for i in self._operands), out=out)
+        return self._function(*[self._slots[i] for i in self._operands], out=out)
 
 
 def uniform(value: np.ndarray) -> Uniform | Batched:

@@ -7,12 +7,12 @@ for kernels whose blocks may run in any order (`ir_passes.block_order`).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 from cutile_sim.engine.blas import one_blas_thread
 from cutile_sim.engine.group import Group
 from cutile_sim.engine.machine import Machine
+from cutile_sim.engine.plan import Number
 
 
 class _Queue:
@@ -49,7 +49,7 @@ class _Worker:
         self.printed_before.append((self.batch, len(self.machine.cx.printed)))
         return group
 
-    def run(self, parameters: list[Any], progress: Callable[[int], None]) -> None:
+    def run(self, parameters: Sequence[Number], progress: Callable[[int], None]) -> None:
         try:
             self.machine.run(parameters, self, progress)
         except BaseException as error:
@@ -64,7 +64,7 @@ class _Worker:
 
 def run_on_threads(
     machines: list[Machine],
-    parameters: list[Any],
+    parameters: Sequence[Number],
     batches: Iterator[Group],
     progress: Callable[[int], None] | None = None,
 ) -> None:

@@ -176,11 +176,17 @@ def mark_written(allocation: Allocation) -> None:
 
 def check_writeable(allocation: Allocation, first_byte: int, position: tuple[int, ...]) -> None:
     """Raise a LaneFault where the byte belongs to an array that may not be written; else mark the memory written."""
-    holders = [e for e in allocation.extents if e.first_byte <= first_byte < e.end_byte]
-    if not allocation.data.flags.writeable or (holders and not any(e.writeable for e in holders)):
-        name = f"array '{holders[0].name}'" if holders else allocation.name
-        raise LaneFault(ReadOnlyError, f"store into {name}, which is read-only: pass a writeable array", position)
+    if not is_writeable(allocation):
+        holders = [e for e in allocation.extents if e.first_byte <= first_byte < e.end_byte]
+        if not allocation.data.flags.writeable or (holders and not any(e.writeable for e in holders)):
+            name = f"array '{holders[0].name}'" if holders else allocation.name
+            raise LaneFault(ReadOnlyError, f"store into {name}, which is read-only: pass a writeable array", position)
     mark_written(allocation)
+
+
+def is_writeable(allocation: Allocation) -> bool:
+    """Whether all arrays in the allocation may be written."""
+    return allocation.data.flags.writeable and not [e for e in allocation.extents if not e.writeable]
 
 
 def _in_one_array(space: AddressSpace, places: Places, mask: np.ndarray | None) -> tuple[Allocation, np.ndarray] | None:
@@ -333,7 +339,7 @@ def check_written(
     lanes: np.ndarray | None,
 ) -> None:
     """`check_writeable` for the lanes of one allocation, out of an access of that shape."""
-    if all(e.writeable for e in allocation.extents) and allocation.data.flags.writeable:
+    if is_writeable(allocation):
         mark_written(allocation)
         return
     offsets = items.ravel() * element.size_bytes
@@ -362,5 +368,5 @@ def window(
         element.storage,
         buffer=allocation.data,  # type: ignore[arg-type]
         offset=offset_bytes,
-        strides=tuple(s * size for s in strides_elems),
+        strides=[s * size for s in strides_elems],
     )

@@ -126,9 +126,6 @@ class _Dim(NamedTuple):
     first: int
     end: int
 
-    def is_inside(self) -> bool:
-        return self.first >= 0 and self.end <= self.extent
-
 
 def locate(
     space: AddressSpace,
@@ -149,7 +146,7 @@ def locate(
     dims = _affine_dims(view, index)
     if dims is not None:
         try:
-            if all(d.is_inside() for d in dims):
+            if not [d for d in dims if d.first < 0 or d.end > d.extent]:
                 return _window(space, view, dims, _batch(index, batch), verb)
             if not any(inbounds):
                 edge = _edge(space, view, dims, _batch(index, batch), verb)
@@ -186,7 +183,8 @@ def _affine(index: np.ndarray) -> tuple[int, tuple[int, int, int]] | None:
     """(first, step along each batch axis) of an evenly spaced index [z, y, x], read as unsigned; else None."""
     size = index.size
     if size == 1:
-        return index.item() if index.item() >= 0 else _unsigned(index).item(), STILL
+        number = index.item()
+        return number if number >= 0 else _unsigned(index).item(), STILL
     first, last = index.item(0), index.item(-1)
     if first < 0 or last < 0:
         return None
@@ -202,30 +200,40 @@ def _affine(index: np.ndarray) -> tuple[int, tuple[int, int, int]] | None:
     return None if found is None or int(index.min()) < 0 else (first, found[1])  # type: ignore[return-value]
 
 
+def _axes(view: TileView) -> tuple[tuple[int, int, int, int], ...] | None:
+    """(elements from one tile to the next, elements of a tile, extent, stride in elements) of each tile dimension, if
+    all blocks share these numbers.
+    """
+    if view.axes is False:
+        tensor = view.tensor
+        view.axes = None
+        if not isinstance(view.type, GatherScatterViewType) and isinstance(tensor.base, int):
+            pitches, dim_map = _steps_of(view)
+            extents, strides = [tensor.shape[d] for d in dim_map], [tensor.strides_elems[d] for d in dim_map]
+            if all(isinstance(n, int) for n in (*extents, *strides)):
+                view.axes = tuple(zip(pitches, view.type.tile_shape, extents, strides, strict=True))  # type: ignore[arg-type]
+    return view.axes
+
+
 def _affine_dims(view: TileView, index: tuple[np.ndarray, ...]) -> list[_Dim] | None:
-    tensor = view.tensor
-    if isinstance(view.type, GatherScatterViewType) or not isinstance(tensor.base, int):
+    axes = _axes(view)
+    if axes is None:
         return None
-    pitches, dim_map = _steps_of(view)
     dims = []
-    for i, d in enumerate(dim_map):
-        extent, stride = tensor.shape[d], tensor.strides_elems[d]
-        affine = _affine(index[i])
-        if affine is None or not isinstance(extent, int) or not isinstance(stride, int):
+    for (pitch, tile, extent, stride), numbers in zip(axes, index, strict=True):
+        affine = _affine(numbers)
+        if affine is None:
             return None
-        number, moves = affine
-        pitch, tile = pitches[i], view.type.tile_shape[i]
+        number, steps = affine
         start = low = high = number * pitch
-        steps = moves
-        if moves != STILL:
-            steps = moves[0] * pitch, moves[1] * pitch, moves[2] * pitch
-            for step, n in zip(steps, index[i].shape, strict=True):
+        if steps != STILL:
+            steps = steps[0] * pitch, steps[1] * pitch, steps[2] * pitch
+            for step, n in zip(steps, numbers.shape, strict=True):
                 if step > 0:
                     high += step * (n - 1)
                 else:
                     low += step * (n - 1)
-        counts: tuple[int, int, int] = index[i].shape  # type: ignore[assignment]
-        dims.append(_Dim(start, steps, counts, tile, extent, stride, low, high + tile))
+        dims.append(_Dim(start, steps, numbers.shape, tile, extent, stride, low, high + tile))  # type: ignore[arg-type]
     return dims
 
 
@@ -243,8 +251,11 @@ def _window(space: AddressSpace, view: TileView, dims: list[_Dim], batch: tuple[
     assert isinstance(base, int)
     size = element.size_bytes
     place = low = high = along_z = along_y = along_x = 0
+    tiles, strides = [], []
     for d in dims:
         stride = d.stride_elems
+        tiles.append(d.tile)
+        strides.append(stride)
         place += d.start * stride
         if stride >= 0:
             low, high = low + d.first * stride, high + (d.end - 1) * stride
@@ -253,8 +264,7 @@ def _window(space: AddressSpace, view: TileView, dims: list[_Dim], batch: tuple[
         if d.steps != STILL:
             z, y, x = d.steps
             along_z, along_y, along_x = along_z + z * stride, along_y + y * stride, along_x + x * stride
-    strides = (along_z, along_y, along_x, *[d.stride_elems for d in dims])
-    shape = (*batch, *[d.tile for d in dims])
+    shape = (*batch, *tiles)
     address = base + size * place
     allocation = space.find(base + size * low)
     if address % size:
@@ -262,9 +272,9 @@ def _window(space: AddressSpace, view: TileView, dims: list[_Dim], batch: tuple[
     if allocation is None or not check_range(
         allocation, base + size * low - allocation.address, base + size * (high + 1) - allocation.address
     ):
-        _raise_outside(space, address, shape, strides, size, verb)
+        _raise_outside(space, address, shape, (along_z, along_y, along_x, *strides), size, verb)
     assert allocation is not None
-    return Window(allocation, address - allocation.address, shape, strides, element)
+    return Window(allocation, address - allocation.address, shape, (along_z, along_y, along_x, *strides), element)
 
 
 def _raise_outside(
