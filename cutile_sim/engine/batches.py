@@ -13,6 +13,10 @@ from ir_passes.grid_axes import ALL, X, Y, Z
 
 CACHE_BYTES = 6 << 20
 """What the live tiles of a batch should fit into."""
+SHARING_BYTES = 12 << 20
+"""The same where several workers take batches. Each call of NumPy ends by waiting for the interpreter, if another
+thread has it: fewer and longer calls are worth more than the cache.
+"""
 SCALAR_BYTES = 64
 """What a block costs besides its tiles."""
 MAX_BLOCKS = 1 << 16
@@ -58,7 +62,7 @@ def batch_shape(
             if shape[axis] < grid[axis]
         ][: 1 if in_order else 3]
         best = min(larger, key=need, default=shape)
-        if best == shape or need(best) > CACHE_BYTES or prod(best) > MAX_BLOCKS:
+        if best == shape or need(best) > (CACHE_BYTES if workers == 1 else SHARING_BYTES) or prod(best) > MAX_BLOCKS:
             return shape if workers == 1 else _in_equal_shares(grid, shape, workers, need)
         shape = best[0], best[1], best[2]
 

@@ -6,13 +6,25 @@ for kernels whose blocks may run in any order (`ir_passes.block_order`).
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
-from cutile_sim.engine.blas import one_blas_thread
+from cutile_sim.blas import one_blas_thread
 from cutile_sim.engine.group import Group
 from cutile_sim.engine.machine import Machine
 from cutile_sim.engine.plan import Number
+
+MOST_THREADS = 64
+"""In one process, of all launches together."""
+
+
+@cache
+def _threads(process: int) -> ThreadPoolExecutor:
+    """Threads that wait for launches: to start one takes longer than many launches do. They do not outlive a fork."""
+    return ThreadPoolExecutor(MOST_THREADS, "cutile_sim worker")
 
 
 class _Queue:
@@ -62,6 +74,15 @@ class _Worker:
         del self.machine.cx.printed[length if length is not None else len(self.machine.cx.printed) :]
 
 
+_Job = tuple[_Worker, Sequence[Number], Callable[[int], None]]
+
+
+def _take_up(job: list[_Job]) -> None:
+    """Run a worker out of a list, so that nothing refers to its launch's arrays once it has ended."""
+    worker, parameters, note = job.pop()
+    worker.run(parameters, note)
+
+
 def run_on_threads(
     machines: list[Machine],
     parameters: Sequence[Number],
@@ -81,13 +102,16 @@ def run_on_threads(
             with queue.lock:
                 progress(sum(m.finished_blocks for m in machines))
 
-    threads = [threading.Thread(target=w.run, args=(parameters, note), daemon=True) for w in workers[1:]]
     with one_blas_thread():
-        for thread in threads:
-            thread.start()
+        jobs: list[list[_Job]] = [[(w, parameters, note)] for w in workers[1:]]
+        others = [_threads(os.getpid()).submit(_take_up, job) for job in jobs]
         workers[0].run(parameters, note)
-        for thread in threads:
-            thread.join()
+        for job, other in zip(jobs, others, strict=True):
+            # One that no thread has begun with would find nothing left to do.
+            if other.cancel():
+                job.clear()
+            else:
+                other.result()
     failed = [w for w in workers if w.error is not None]
     if failed:
         first = min(failed, key=lambda w: w.batch)

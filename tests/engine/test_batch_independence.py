@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 from typing import Any
 
 import numpy as np
@@ -206,6 +208,36 @@ def test_progress_counts_up_to_the_grid() -> None:
     seen: list[int] = []
     simulate(rows, 40, normal(40, 64), blank(40, 64), 64, workers=2, batch_blocks=4, progress=seen.append)
     assert seen == sorted(seen) and seen[-1] == 40
+
+
+def test_launches_within_launches_on_several_threads() -> None:
+    x, within = normal(40, 64), [blank(40, 64) for _ in range(10)]
+
+    def launch_another(_: int) -> None:
+        if within:
+            simulate(rows, 40, x, within.pop(), 64, workers=3, batch_blocks=4)
+
+    y = blank(40, 64)
+    outputs = [*within, y]
+    simulate(rows, 40, x, y, 64, workers=3, batch_blocks=4, progress=launch_another)
+    assert not within and all(np.array_equal(o, y) for o in outputs)
+
+
+def launch_on_threads(x: np.ndarray) -> np.ndarray:
+    y = blank(40, 64)
+    simulate(rows, 40, x, y, 64, workers=2, batch_blocks=4)
+    return y
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+# Python's and JAX's advice against it.
+@pytest.mark.filterwarnings("ignore:.*fork.*")
+def test_threads_in_a_process_that_was_forked() -> None:
+    x = normal(40, 64)
+    here = launch_on_threads(x)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        there = pool.apply_async(launch_on_threads, (x,)).get(timeout=60)
+    np.testing.assert_array_equal(here, there)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])

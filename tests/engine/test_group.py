@@ -162,7 +162,8 @@ def test_batches_cover_the_grid_once_in_launch_order(grid, blocks, tile_bytes, w
         ((8, 8, 1), {ALL: 64, X: 70_000}, 2, (4, 8, 1)),
         ((5, 1, 1), {ALL: 64}, 2, (3, 1, 1)),
         ((3, 1, 1), {ALL: 64}, 8, (1, 1, 1)),
-        ((1 << 20, 1, 1), {ALL: 3 << 20}, 3, (2, 1, 1)),
+        ((1 << 20, 1, 1), {ALL: 3 << 20}, 1, (2, 1, 1)),
+        ((1 << 20, 1, 1), {ALL: 3 << 20}, 3, (4, 1, 1)),
     ],
 )
 def test_workers_get_equal_shares_cut_where_blocks_have_least_in_common(grid, live_bytes, workers, shape):
