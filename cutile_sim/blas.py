@@ -33,6 +33,12 @@ def _openblas() -> tuple[Callable[[], int], Callable[[int], Any]] | None:
     return None
 
 
+def blas_threads() -> int:
+    """How many threads OpenBLAS uses now; 0 where it is another BLAS."""
+    found = _openblas()
+    return 0 if found is None else found[0]()
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Hold OpenBLAS to one thread, in the whole process, until the last of those inside has left. Other BLAS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cutile_sim.engine.blas import _openblas, one_blas_thread
+from cutile_sim.blas import _openblas, one_blas_thread
 
 
 def test_held_until_the_last_has_left() -> None:

@@ -137,6 +137,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "cutile_sim.tileir",
         "cutile_sim.optable",
         "cutile_sim.dtypes",
+        "cutile_sim.blas",
         "ir_passes",
     ),
     # What operations see of a running group lies below them.
@@ -158,6 +159,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "cutile_sim.dtypes",
         "cutile_sim.rounding",
         "cutile_sim.exact",
+        "cutile_sim.blas",
     ),
     "cutile_sim.memory": ("cutile_sim.dtypes",),
     "cutile_sim.tileir": ("cutile_sim.optable", "cutile_sim.dtypes"),
@@ -167,6 +169,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     # A developer tool: writes docs/operations.md.
     "cutile_sim.optable.page": ("cutile_sim.optable", "cutile_sim.ops", "cutile_sim.engine.plan"),
     "cutile_sim.dtypes": (),
+    "cutile_sim.blas": (),
     "cutile_sim.source": (),
     "cutile_sim.findings": (),
     "cutile_sim.errors": (),

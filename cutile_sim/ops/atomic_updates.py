@@ -59,6 +59,9 @@ class _Bulk(NamedTuple):
 
     def update(self, memory: np.ndarray, items: np.ndarray, arg: np.ndarray) -> None:
         """Update items, some more than once; `memory` and `arg` of one signed type."""
+        if self.function is np.add and arg.strides == (0,) and memory.size * WORTH_COMBINING <= items.size:
+            memory += np.bincount(items, minlength=memory.size).astype(memory.dtype) * arg[0]
+            return
         if self.unsigned:
             kind = f"u{memory.itemsize}"
             memory, arg = memory.view(kind), arg.view(kind)

@@ -25,8 +25,10 @@ def _launch_order(cx: Context, array: np.ndarray) -> np.ndarray:
     return np.broadcast_to(array, cx.group.shape + array.shape[3:])
 
 
-def _taken(array: np.ndarray, lanes: np.ndarray | None) -> np.ndarray:
-    """The chosen lanes, or all of them, in a row."""
+def _taken(array: np.ndarray, lanes: np.ndarray | None, count: int) -> np.ndarray:
+    """The chosen lanes, or all of them, in a row of `count`; of stride 0 where it is one number for all."""
+    if array.size and not any(array.strides):
+        return np.broadcast_to(array.flat[0], (count,))
     return array.flatten() if lanes is None else array[lanes]
 
 
@@ -53,7 +55,7 @@ def _updated(
         check_written(allocation, items, element, addresses.shape, chosen)
         cx.counts.bytes_loaded += items.size * element.size_bytes
         cx.counts.bytes_stored += items.size * element.size_bytes
-        at, values = items.ravel(), _taken(stored, chosen)
+        at, values = items.ravel(), _taken(stored, chosen, items.size)
         if cx.space.several_threads and not wants_old:
             at, values = combined(at, values, mode, allocation.typed(element.storage).size)
         with cx.space.lock:
@@ -125,8 +127,8 @@ def atomic_cas_tko(
     for allocation, chosen, items in list(parts(cx.space, addresses, lanes, element, "atomic compare-and-swap")):
         check_written(allocation, items, element, addresses.shape, chosen)
         bits = allocation.typed(element.storage).view(kind)
-        want = _taken(expected, chosen).view(kind)
-        new = _taken(desired, chosen).view(kind)
+        want = _taken(expected, chosen, items.size).view(kind)
+        new = _taken(desired, chosen, items.size).view(kind)
         before = in_turn(bits, items.ravel(), partial(_swap, bits, want, new)).view(element.storage)
         cx.counts.bytes_loaded += items.size * element.size_bytes
         _put(old, chosen, to_carrier(before, element))

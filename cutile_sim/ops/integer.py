@@ -56,6 +56,9 @@ def subi(lhs: np.ndarray, rhs: np.ndarray, *, out: np.ndarray | None = None) -> 
 @implements("muli", ignores=("overflow",))
 def muli(lhs: np.ndarray, rhs: np.ndarray, *, out: np.ndarray | None = None) -> np.ndarray:
     """Product modulo 2**width: the low half of the full product, of either signedness."""
+    # Indices times the stride of a contiguous array.
+    if rhs.size == 1 and rhs.item() == 1:
+        return lhs
     return np.multiply(lhs, rhs, out=out)
 
 

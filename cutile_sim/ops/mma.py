@@ -9,6 +9,7 @@ import numpy as np
 
 from cutile_sim.dtypes import F8E4M3FN, F8E5M2, F16, F32
 from cutile_sim.ops import mma_float8
+from cutile_sim.ops.products import product, product_in_float64
 from cutile_sim.ops.registry import implements
 from cutile_sim.optable.encoding import RoundingMode, Signedness
 from cutile_sim.rounding import round_to
@@ -21,43 +22,6 @@ _LONG_F16_SUM = 64
 them to the last bit, where sums cancel, with a product rounded once: over 512 elements float32 would be off ten times
 as far (measured). Up to here it is off two to three times as far, as the float32 sum from turn to turn is too.
 """
-
-_LARGE_OPERANDS = 1 << 14
-"""So many elements of both operands take longer to convert than a call of NumPy's takes."""
-
-
-def product(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """lhs @ rhs in the operands' dtype: one BLAS call a block.
-
-    One call for all blocks that share a tile would be a little faster, but the order in which BLAS adds up depends on
-    the shape of the whole product, and with it the last bits of each block's result on what blocks run beside it.
-    """
-    return np.matmul(_for_blas(lhs), _for_blas(rhs))
-
-
-def product_in_float64(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """lhs @ rhs of float32 tiles. Block by block where no two share a large tile: what is converted then stays in the
-    cache. The bits are the same either way.
-    """
-    m, k, n = *lhs.shape[-2:], rhs.shape[-1]
-    if lhs.shape[:-2] != rhs.shape[:-2] or k * (m + n) < _LARGE_OPERANDS:
-        return product(lhs.astype(np.float64, order="C"), rhs.astype(np.float64, order="C"))
-    total = np.empty((*lhs.shape[:-1], n))
-    left, right = np.empty((m, k)), np.empty((k, n))
-    for block in np.ndindex(*lhs.shape[:-2]):
-        left[...], right[...] = lhs[block], rhs[block]
-        np.matmul(left, right, out=total[block])
-    return total
-
-
-def _for_blas(matrices: np.ndarray) -> np.ndarray:
-    """The matrices as BLAS takes them, copied where they are not: NumPy's own loop would add up in another order."""
-    row_bytes, column_bytes = matrices.strides[-2:]
-    m, n = matrices.shape[-2:]
-    item = matrices.itemsize
-    by_rows = column_bytes == item and row_bytes >= n * item and row_bytes % item == 0
-    by_columns = row_bytes == item and column_bytes >= m * item and column_bytes % item == 0
-    return matrices if by_rows or by_columns else np.ascontiguousarray(matrices)
 
 
 def add_to(total: np.ndarray, acc: np.ndarray) -> np.ndarray:

@@ -117,9 +117,9 @@ def load_view_tko(
             out[target] = to_carrier(stored, element)
         return out, None
     if isinstance(place, WholeTiles):
-        stored = place.read()
-        cx.counts.bytes_loaded += stored.nbytes * cx.repeats(stored.shape)
-        return to_carrier(stored, element), None
+        value = place.read()
+        cx.counts.bytes_loaded += value.size * element.size_bytes * cx.repeats(value.shape)
+        return value, None
     assert isinstance(place, Lanes)
     lanes = place.valid
     stored = gather(cx.space, place.addresses, element, lanes)

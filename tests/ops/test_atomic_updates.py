@@ -7,7 +7,9 @@ import functools
 import numpy as np
 import pytest
 
-from cutile_sim.ops.atomic_updates import WORTH_COMBINING, combined
+from cutile_sim.dtypes import I32
+from cutile_sim.memory.space import AddressSpace
+from cutile_sim.ops.atomic_updates import WORTH_COMBINING, apply, combined
 from cutile_sim.optable.encoding import AtomicRMWMode
 
 MODES = {
@@ -44,6 +46,18 @@ def test_combined_updates_leave_the_same(mode: AtomicRMWMode, dtype: type) -> No
         for v in values[distinct == at]:
             memory[at] = wrapped(update(int(memory[at]), int(v)), memory.dtype)
         assert memory[at] == due
+
+
+@pytest.mark.parametrize("count", [3, 200])
+def test_one_number_for_all_is_counted(count: int) -> None:
+    rng = np.random.default_rng(4)
+    memory = rng.integers(-(2**31), 2**31, 12).astype(np.int32)
+    items = rng.choice([0, 1, 3, 4, 11], count)
+    number = np.int32(2**31 - 5)
+    want = [wrapped(int(memory[at]) + int(number) * int((items == at).sum()), memory.dtype) for at in range(12)]
+    allocation = AddressSpace().place(memory.view(np.uint8), "memory")
+    assert apply(allocation, items, np.broadcast_to(number, count), AtomicRMWMode.ADD, I32, wants_old=False) is None
+    assert memory.tolist() == want
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -8,12 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from recordings import CASES, carried, recorded
 
 from cutile_sim.dtypes import BF16, F4E2M1FN, F8E4M3FN, F8E5M2, F16, F32, F64, ElementType, from_bits
-from cutile_sim.ops.mma import mmaf, mmaf_scaled, mmai, product, product_in_float64
+from cutile_sim.ops.mma import mmaf, mmaf_scaled, mmai
 from cutile_sim.optable.encoding import Signedness
 from cutile_sim.tileir.types import TileType
 
@@ -59,25 +57,6 @@ def test_as_on_the_gpu_within_a_rounding_a_step(case: str) -> None:
     assert (np.abs(got.astype(np.float64) - want) <= 2 * steps * unit * magnitude).all()
     exact = lhs.astype(np.float64) @ rhs.astype(np.float64) + acc
     assert (np.abs(got - exact) <= steps * UNIT[result] * magnitude).all()
-
-
-@settings(max_examples=60)
-@given(st.data())
-def test_product_over_any_grid_axes(data: st.DataObject) -> None:
-    rank = data.draw(st.sampled_from([0, 1]))
-    lead = (2, 3, 2) + (2,) * rank
-    shapes = [tuple(n if data.draw(st.booleans()) or axis >= 3 else 1 for axis, n in enumerate(lead)) for _ in range(2)]
-    m, k, n = (data.draw(st.sampled_from([1, 2, 4])) for _ in range(3))
-    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
-    lhs = rng.integers(-9, 9, (*shapes[0], m, k)).astype(np.float32)
-    rhs = rng.integers(-9, 9, (*shapes[1], k, n)).astype(np.float32)
-    got = product(lhs, rhs)
-    grid = np.broadcast_shapes(*shapes)
-    assert got.shape == (*grid, m, n)
-    left, right = np.broadcast_to(lhs, (*grid, m, k)), np.broadcast_to(rhs, (*grid, k, n))
-    for block in np.ndindex(*grid):
-        for i, j in itertools.product(range(m), range(n)):
-            assert got[(*block, i, j)] == sum(int(left[(*block, i, x)]) * int(right[(*block, x, j)]) for x in range(k))
 
 
 def test_an_accumulator_may_vary_along_more_axes_and_stays_as_it_is() -> None:
@@ -155,20 +134,3 @@ def test_scaled_product_is_the_exact_one_rounded_once(inputs: ElementType, block
                 term *= Fraction(float(factor.item()))
             total += term
         assert abs(Fraction(float(got[0, 0, 0, i, j])) - total) <= abs(total) * Fraction(1, 2**23)
-
-
-@pytest.mark.parametrize("transposed", [False, True])
-def test_long_products_of_f16_do_not_depend_on_what_blocks_share(transposed):
-    """Whether operands are converted all at once or block by block, the bits are the same."""
-    rng = np.random.default_rng(5)
-    lhs = rng.standard_normal((1, 1, 3, 64, 256)).astype(np.float16).astype(np.float32)
-    rhs = rng.standard_normal((1, 1, 3, 256, 64)).astype(np.float16).astype(np.float32)
-    if transposed:
-        lhs = np.ascontiguousarray(lhs.swapaxes(-1, -2)).swapaxes(-1, -2)
-    alone = product_in_float64(lhs, rhs)
-    shared = product_in_float64(lhs[:, :, :1], rhs)
-    np.testing.assert_array_equal(alone[0, 0, 0], shared[0, 0, 0])
-    for block in range(3):
-        np.testing.assert_array_equal(product_in_float64(lhs[0, 0, block], rhs[0, 0, block]), alone[0, 0, block])
-    exact = lhs.astype(np.longdouble) @ rhs.astype(np.longdouble)
-    np.testing.assert_allclose(alone, exact.astype(np.float64), rtol=1e-13, atol=1e-12)

@@ -55,6 +55,19 @@ def test_each_block_moves_a_tile_of_its_own(dtype: type, turned: bool, taken: li
     assert taken
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_blocks_that_load_the_same_tile(dtype: type, taken: list[WholeTiles]) -> None:
+    x = np.random.default_rng(3).standard_normal((40, 64)).astype(dtype)
+    x[20, 40] = np.nan
+    y = np.zeros((64, 64), dtype)
+    sources = np.array([3, 0, 3, 0, 2, 2, 3, 0], np.int32)
+    simulate(move, 8, x, y, sources, np.arange(8, dtype=np.int32), 8, 16)
+    for target, source in enumerate(sources):
+        want = x[8 * source : 8 * source + 8, 16 * source : 16 * source + 16]
+        np.testing.assert_array_equal(y[8 * target : 8 * target + 8, 16:32], want)
+    assert taken
+
+
 def test_the_last_block_stays_where_several_store_one_tile(taken: list[WholeTiles]) -> None:
     x = np.repeat(np.arange(4, dtype=np.float32), 8)[:, None] * np.ones(64, np.float32)
     y = np.zeros((32, 64), np.float32)
