@@ -5,7 +5,8 @@
 
 Prints, for each kernel, milliseconds of processor time of NumPy and of the simulator and their ratio, all measured in
 this one run and each result checked; with --workers, how many times as fast several threads are; then what a launch
-costs, what the import costs, and how the cost grows with the grid. How it measures is in `timing.py`.
+costs, measured between the kernels, what the import costs, and how the cost grows with the grid. How it measures is in
+`timing.py`.
 """
 
 from __future__ import annotations
@@ -46,9 +47,11 @@ def mean(ratios: list[float]) -> float:
 def measure_kernels(args: argparse.Namespace) -> dict[str, Any]:
     """Time all kernels, and print them."""
     from benchmarks import basic, library
+    from benchmarks.costs import Launches
     from benchmarks.timing import measure, speedup
 
     figures: dict[str, Any] = {}
+    launches = Launches()
     print(
         f"{'kernel':28} {'NumPy ms':>9} {'here ms':>9} {'ratio':>6} {'median':>7}"
         + "  faster at best" * (args.workers > 1)
@@ -69,24 +72,25 @@ def measure_kernels(args: argparse.Namespace) -> dict[str, Any]:
                 line += f" {shared.wall:7.2f} {shared.at_best:7.2f}"
             print(line, flush=True)
             rows.append(row)
+            launches.measure(args.rounds)
         if rows:
             figures[title] = {"kernels": rows, "mean_ratio": mean([row["ratio"] for row in rows])}
             print(f"{'geometric mean':28} {'':9} {'':9} {figures[title]['mean_ratio']:6.2f}\n")
-    return figures
+    print(f"launch of one block: {launches.best_ms:.3f} ms")
+    return figures | {"launch_ms": launches.best_ms}
 
 
 def measure_costs(args: argparse.Namespace) -> dict[str, Any]:
-    """Time launches, imports and larger and larger grids, and print that."""
-    from benchmarks.costs import BLOCKS, import_s, launch_ms, scaling
+    """Time imports and larger and larger grids, and print that."""
+    from benchmarks.costs import BLOCKS, import_s, scaling
 
     few = 1 if args.small else 3
-    launch, added = launch_ms(20 * few), import_s(few)
-    ready = import_s(few, "from cutile_sim import simulate")
-    print(f"launch of one block: {launch:.3f} ms; import adds {added:.3f} s, to first use {ready:.3f} s")
+    added, ready = import_s(few), import_s(few, "from cutile_sim import simulate")
+    print(f"import adds {added:.3f} s, to first use {ready:.3f} s")
     grown = scaling(few, BLOCKS[0] if args.small else BLOCKS[-1])
     for item in grown:
         print(f"{item.blocks:>9,} blocks: {item.ns_a_block:7.1f} ns a block, {item.extra_bytes / 2**20:6.1f} MiB more")
-    return {"launch_ms": launch, "import_s": added, "first_use_s": ready, "scaling": [asdict(item) for item in grown]}
+    return {"import_s": added, "first_use_s": ready, "scaling": [asdict(item) for item in grown]}
 
 
 def measure_traces(args: argparse.Namespace) -> list[dict[str, Any]]:

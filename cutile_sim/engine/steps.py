@@ -228,8 +228,10 @@ def _getter(operand: Value | tuple[Value, ...] | None) -> Callable[[list[Any]], 
         return itemgetter(operand.index)
     if len(operand) > 1:
         return itemgetter(*(v.index for v in operand))
-    indices = [v.index for v in operand]
-    return lambda slots: tuple([slots[i] for i in indices])
+    if not operand:
+        return lambda slots: ()
+    only = operand[0].index
+    return lambda slots: (slots[only],)
 
 
 def can_reuse(op: Op, dead: Iterable[int]) -> bool:

@@ -99,6 +99,14 @@ class ArrayArg:
         """Where the array starts in its allocation."""
         return self.address - self.base_address
 
+    def moved_to(self, array: np.ndarray) -> ArrayArg:
+        """The same of another array of that type, shape and strides; both own their memory."""
+        address = array.__array_interface__["data"][0]
+        return ArrayArg(
+            *(self.name, self.element, self.dtype_name, address, self.shape, self.strides_elems, self.span_bytes),
+            *(self.writeable, address, self.base_bytes, array),
+        )
+
 
 def read_array(array: Any, name: str) -> ArrayArg:
     """Describe an argument that `is_array`.

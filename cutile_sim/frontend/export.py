@@ -7,13 +7,14 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from cutile_sim.errors import UsageError
 from cutile_sim.frontend.annotations import KernelParameters, kernel_parameters
 from cutile_sim.frontend.binding import Description, bind
 from cutile_sim.frontend.cutile import cuda_tile
+from cutile_sim.frontend.likeness import Remembered, likeness_of, with_arrays, without_arrays
 from cutile_sim.frontend.params import LaunchParam
 from cutile_sim.frontend.signature import build_signature, flat_names
 
@@ -60,12 +61,24 @@ class CompiledKernel:
         return next(function for function in self.module.functions if function.name == self.symbol)
 
 
+MOST_REMEMBERED = 64
+"""Launches of a kernel whose arguments were not alike."""
+
+
+class _Launched(NamedTuple):
+    """What came of the arguments of a launch, for the next one whose arguments are alike."""
+
+    compiled: CompiledKernel
+    params: list[Remembered]
+
+
 @dataclass(eq=False)
 class _KernelState:
     """What is known of one kernel object. It does not refer to the kernel, so that it goes when the kernel goes."""
 
     parameters: KernelParameters
     compiled: dict[tuple[Any, ...], CompiledKernel] = field(default_factory=dict)
+    launched: dict[tuple[Any, ...], _Launched] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -89,6 +102,10 @@ def prepare_launch(
         cuda.tile.TileError: For a kernel that does not compile; `explain` renders it.
     """
     state = _state(kernel)
+    likeness = likeness_of(args)
+    before = state.launched.get((likeness, arch, bytecode_version)) if likeness is not None else None
+    if before is not None:
+        return before.compiled, with_arrays(before.params, args)
     descriptions, params = bind(args, state.parameters)
     key = (descriptions, arch, bytecode_version)
     compiled = state.compiled.get(key)
@@ -98,6 +115,10 @@ def prepare_launch(
             if compiled is None:
                 compiled = _compile(kernel, state.parameters, descriptions, arch, bytecode_version)
                 state.compiled[key] = compiled
+    if likeness is not None:
+        if len(state.launched) >= MOST_REMEMBERED:
+            state.launched.clear()
+        state.launched[likeness, arch, bytecode_version] = _Launched(compiled, without_arrays(params, args))
     return compiled, params
 
 

@@ -151,7 +151,7 @@ def _held(allocation: Allocation, offsets_bytes: np.ndarray) -> np.ndarray:
 
 def check_range(allocation: Allocation, first_byte: int, end_byte: int) -> bool:
     """Whether all bytes [first_byte, end_byte) of the allocation belong to arguments (or it has none)."""
-    if first_byte < 0 or end_byte > allocation.size_bytes:
+    if first_byte < 0 or end_byte > allocation.data.size:
         return False
     if not allocation.extents:
         return True

@@ -63,8 +63,7 @@ class Window:
         """Whether each block has a tile of its own here, and a value of that shape fills them all."""
         if shape != self.shape:
             return False
-        strides = self.strides_elems
-        return 0 not in strides or not any(n > 1 and s == 0 for n, s in zip(shape, strides, strict=True))
+        return 0 not in [s for n, s in zip(shape, self.strides_elems, strict=True) if n > 1]
 
     def write(self, stored: np.ndarray) -> int:
         """Store into the window; where several blocks share a tile, the last one's stays. Returns bytes written."""
@@ -204,19 +203,20 @@ def _axes(view: TileView) -> tuple[tuple[int, int, int, int], ...] | None:
     """(elements from one tile to the next, elements of a tile, extent, stride in elements) of each tile dimension, if
     all blocks share these numbers.
     """
-    if view.axes is False:
-        tensor = view.tensor
-        view.axes = None
-        if not isinstance(view.type, GatherScatterViewType) and isinstance(tensor.base, int):
-            pitches, dim_map = _steps_of(view)
-            extents, strides = [tensor.shape[d] for d in dim_map], [tensor.strides_elems[d] for d in dim_map]
-            if all(isinstance(n, int) for n in (*extents, *strides)):
-                view.axes = tuple(zip(pitches, view.type.tile_shape, extents, strides, strict=True))  # type: ignore[arg-type]
-    return view.axes
+    tensor = view.tensor
+    if isinstance(view.type, GatherScatterViewType) or not isinstance(tensor.base, int):
+        return None
+    pitches, dim_map = _steps_of(view)
+    extents, strides = [tensor.shape[d] for d in dim_map], [tensor.strides_elems[d] for d in dim_map]
+    if not all(isinstance(n, int) for n in (*extents, *strides)):
+        return None
+    return tuple(zip(pitches, view.type.tile_shape, extents, strides, strict=True))  # type: ignore[arg-type]
 
 
 def _affine_dims(view: TileView, index: tuple[np.ndarray, ...]) -> list[_Dim] | None:
-    axes = _axes(view)
+    if view.axes is False:
+        view.axes = _axes(view)
+    axes = view.axes
     if axes is None:
         return None
     dims = []
