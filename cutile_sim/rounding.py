@@ -259,7 +259,9 @@ def _overflow(grid: np.ndarray, values: np.ndarray, element: ElementType, mode: 
     fmt = _format(element)
     result = grid.astype(np.float32, copy=False)
     if mode is NEAREST_EVEN or mode is NEAREST_AWAY:
-        if fmt.max_exponent < 127:
+        top = largest(element)
+        # NaN is in no range either.
+        if fmt.max_exponent < 127 and not (result.max(initial=0) <= top and result.min(initial=0) >= -top):
             result *= np.float32(2.0 ** (127 - fmt.max_exponent))
             result *= np.float32(2.0 ** (fmt.max_exponent - 127))
         return result

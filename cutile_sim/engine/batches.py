@@ -11,7 +11,7 @@ import numpy as np
 from cutile_sim.engine.group import Group
 from ir_passes.grid_axes import ALL, X, Y, Z
 
-CACHE_BYTES = 6 << 20
+CACHE_BYTES = 8 << 20
 """What the live tiles of a batch should fit into."""
 SHARING_BYTES = 12 << 20
 """The same where several workers take batches. Each call of NumPy ends by waiting for the interpreter, if another

@@ -195,12 +195,19 @@ def fma(
 
 def _fma32(lhs: np.ndarray, rhs: np.ndarray, acc: np.ndarray) -> np.ndarray:
     """The float64 number that rounds to `lhs * rhs + acc` of float32 numbers."""
-    product = np.multiply(lhs, rhs, dtype=np.float64, order="C")
+    # Converting first is quicker than in the multiplication, and most of all what is the same along an axis.
+    product = _once(lhs).astype(np.float64) * _once(rhs).astype(np.float64)
     total = np.add(product, acc, order="C")
     ties = _ties(total.reshape(-1))
     if ties.size:
+        product = np.broadcast_to(product, total.shape)
         total.flat[ties] = exact.sum_to_odd(product.flat[ties], acc.flat[ties].astype(np.float64))
     return total
+
+
+def _once(values: np.ndarray) -> np.ndarray:
+    """An array with axes of length 1 where it was broadcast."""
+    return values[tuple([slice(0, 1) if stride == 0 else slice(None) for stride in values.strides])]
 
 
 def _ties(values: np.ndarray) -> np.ndarray:

@@ -56,10 +56,16 @@ def subi(lhs: np.ndarray, rhs: np.ndarray, *, out: np.ndarray | None = None) -> 
 @implements("muli", ignores=("overflow",))
 def muli(lhs: np.ndarray, rhs: np.ndarray, *, out: np.ndarray | None = None) -> np.ndarray:
     """Product modulo 2**width: the low half of the full product, of either signedness."""
-    # Indices times the stride of a contiguous array.
-    if rhs.size == 1 and rhs.item() == 1:
-        return lhs
+    for factor, other in ((rhs, lhs), (lhs, rhs)):
+        # Indices times the stride of a contiguous array, spread over the tile or not.
+        if _is_everywhere(factor, 1) and np.broadcast_shapes(factor.shape, other.shape) == other.shape:
+            return other
     return np.multiply(lhs, rhs, out=out)
+
+
+def _is_everywhere(values: np.ndarray, number: int) -> bool:
+    """Whether an array is seen at once to hold one number in all places."""
+    return (values.size == 1 or not any(values.strides)) and values.flat[0] == number
 
 
 @implements("mulhii")

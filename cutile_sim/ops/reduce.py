@@ -21,8 +21,11 @@ from cutile_sim.rounding import round_to
 from cutile_sim.tileir.types import TileType, element_of
 
 GRID_AXES = 3
-_MANY_ROWS, _FEW_COLUMNS = 64, 64
+_MANY_ROWS, _FEW_COLUMNS = 64, 32
 """From how many rows on, and when down to how many elements, rows of sums are turned into columns (measured)."""
+_SHORT_ROW, _FEWEST_COLUMNS = 128, 16
+"""Up to which length rows are turned into columns where the order does not matter, and when down to how many elements
+(measured)."""
 Tiles = tuple[np.ndarray, ...]
 Combine = Callable[[Tiles, Tiles], Tiles]
 
@@ -63,8 +66,22 @@ def _integer_ufunc(kind: str, values: np.ndarray) -> np.ufunc:
 
 def _reduce_integers(kind: str, values: np.ndarray, axis: int, signedness: Signedness) -> np.ndarray:
     work = as_signedness(values, signedness) if kind in ("maxi", "mini") else values
-    reduced = _integer_ufunc(kind, work).reduce(work, axis=axis, dtype=work.dtype)
-    return to_carrier_of(reduced, values)
+    return to_carrier_of(_in_any_order(_integer_ufunc(kind, work), work, axis), values)
+
+
+def _in_any_order(ufunc: np.ufunc, values: np.ndarray, axis: int) -> np.ndarray:
+    """The (negative) axis combined in whatever order is quick. NumPy spends its time between rows where they are short:
+    these are folded in half until they are down to a few elements, which are then turned into columns.
+    """
+    length = values.shape[-1]
+    if axis != -1 or not 1 < length <= _SHORT_ROW:
+        return ufunc.reduce(values, axis=axis, dtype=values.dtype)
+    lead = values.shape[:-1]
+    while length > _FEWEST_COLUMNS:
+        length //= 2
+        values = ufunc(values[..., :length], values[..., length:])
+    columns = np.ascontiguousarray(values.reshape(-1, length).T)
+    return ufunc.reduce(columns, axis=0, dtype=values.dtype).reshape(lead)
 
 
 def _reduce_extremes(kind: str, values: np.ndarray, axis: int, *, propagate_nan: bool) -> np.ndarray:
@@ -73,7 +90,7 @@ def _reduce_extremes(kind: str, values: np.ndarray, axis: int, *, propagate_nan:
         ufunc = np.maximum if kind == "maxf" else np.minimum
     else:
         ufunc = np.fmax if kind == "maxf" else np.fmin
-    best = ufunc.reduce(values, axis=axis)
+    best = _in_any_order(ufunc, values, axis)
     if best.all():
         return best
     # NumPy takes either zero of two; the operation orders -0.0 below 0.0.

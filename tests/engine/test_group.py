@@ -155,7 +155,7 @@ def test_batches_cover_the_grid_once_in_launch_order(grid, blocks, tile_bytes, w
 @pytest.mark.parametrize(
     ("grid", "live_bytes", "workers", "shape"),
     [
-        ((48, 1, 1), {ALL: 150_000}, 1, (32, 1, 1)),
+        ((48, 1, 1), {ALL: 200_000}, 1, (32, 1, 1)),
         ((48, 1, 1), {ALL: 150_000}, 2, (24, 1, 1)),
         ((48, 1, 1), {ALL: 150_000}, 3, (16, 1, 1)),
         ((8, 8, 1), {ALL: 64, Y: 70_000}, 2, (8, 4, 1)),
