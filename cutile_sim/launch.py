@@ -296,8 +296,14 @@ def map_array(space: AddressSpace, array: ArrayArg, named: list[tuple[str, Alloc
     )
     offset = array.address - array.base_address
     extent = Extent(
-        *(array.name, offset, offset + array.span_bytes, array.shape, array.strides_elems),
-        *(array.element.size_bytes, array.writeable, array.dtype_name),
+        array.name,
+        offset,
+        offset + array.span_bytes,
+        array.shape,
+        array.strides_elems,
+        array.element.size_bytes,
+        array.writeable,
+        array.dtype_name,
     )
     if extent not in allocation.extents:
         allocation.extents.append(extent)

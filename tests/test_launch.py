@@ -30,6 +30,12 @@ def inverse(y, number: float):
 
 
 @ct.kernel
+def add_one_at(x, y, at):
+    i = ct.load(at, (0,), (1,)).item()
+    ct.store(y, (i,), ct.load(x, (i,), (4,)) + 1)
+
+
+@ct.kernel
 def add_one_2d(x, y):
     i, j = ct.bid(0), ct.bid(1)
     ct.store(y, (i, j), ct.load(x, (i, j), (2, 4)) + 1)
@@ -290,14 +296,25 @@ def test_threads_do_not_mix():
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_arrays_are_let_go_with_the_launch(workers):
-    x, y = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
-    simulate(add_one, 2, x, y, workers=workers, batch_blocks=1)
-    left = weakref.ref(x), weakref.ref(y)
+@pytest.mark.parametrize("kernel", [add_one, add_one_at])
+def test_arrays_are_let_go_with_the_launch(kernel, workers):
+    arrays = [np.arange(8, dtype=np.float32), np.zeros(8, np.float32)]
+    arrays += [np.ones(1, np.int32)] if kernel is add_one_at else []
+    simulate(kernel, 2, *arrays, workers=workers, batch_blocks=1)
+    left = [weakref.ref(a) for a in arrays]
     gc.disable()
     try:
-        simulate(add_one, 2, x, y, workers=workers, batch_blocks=1)
-        del x, y
-        assert left[0]() is None and left[1]() is None
+        simulate(kernel, 2, *arrays, workers=workers, batch_blocks=1)
+        del arrays
+        assert [ref() for ref in left] == [None] * len(left)
     finally:
         gc.enable()
+
+
+def test_an_index_out_of_memory_is_read_anew_each_time():
+    x, at = np.arange(16, dtype=np.float32), np.zeros(1, np.int32)
+    for i in (1, 3, 1, 0):
+        y = np.zeros(16, np.float32)
+        at[0] = i
+        simulate(add_one_at, 1, x, y, at)
+        assert y.tolist() == [v + 1 if v // 4 == i else 0 for v in x.tolist()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -44,16 +44,30 @@ class TensorView:
         )
 
 
+class Span(NamedTuple):
+    """Where a window of tiles lies: the address of its first element, the lowest one and the end of the highest, its
+    shape (z, y, x, *tile) and strides.
+    """
+
+    address: int
+    low_address: int
+    end_address: int
+    shape: tuple[int, ...]
+    strides_elems: tuple[int, ...]
+
+
 @dataclass(slots=True, eq=False)
 class TileView:
     """A tensor view cut into tiles as its Tile IR type says. Only to be read.
 
-    `axes` is what `ops.locate` has found out about it: False before that, None where blocks differ.
+    What `ops.locate` has found out about it: `axes`, False before that, None where blocks differ; and the span of the
+    last tiles that were located, with their index and batch axes, for which the next launch may ask again.
     """
 
     tensor: TensorView
     type: ViewType
     axes: tuple[tuple[int, int, int, int], ...] | Literal[False] | None = field(default=False, init=False, repr=False)
+    last_span: tuple[tuple[np.ndarray, ...], tuple[int, ...], Span] | None = field(default=None, init=False, repr=False)
 
     def map(self, change: Callable[[np.ndarray], np.ndarray]) -> TileView:
         return TileView(self.tensor.map(change), self.type)

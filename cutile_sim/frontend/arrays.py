@@ -103,8 +103,17 @@ class ArrayArg:
         """The same of another array of that type, shape and strides; both own their memory."""
         address = array.__array_interface__["data"][0]
         return ArrayArg(
-            *(self.name, self.element, self.dtype_name, address, self.shape, self.strides_elems, self.span_bytes),
-            *(self.writeable, address, self.base_bytes, array),
+            self.name,
+            self.element,
+            self.dtype_name,
+            address,
+            self.shape,
+            self.strides_elems,
+            self.span_bytes,
+            self.writeable,
+            address,
+            self.base_bytes,
+            array,
         )
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from operator import is_
 from typing import NamedTuple
 
 import numpy as np
 
 from cutile_sim.dtypes import ElementType
-from cutile_sim.engine.values import Deferred, TileView
+from cutile_sim.engine.values import Deferred, Span, TileView
 from cutile_sim.errors import OutOfBoundsError
 from cutile_sim.memory.access import LaneFault, check_range, check_writeable, describe_address, misaligned, window
 from cutile_sim.memory.even import even_items, even_steps
@@ -142,21 +143,43 @@ def locate(
     rank of the index is the view's. `whole` allows `WholeTiles` as an answer. Raises LaneFault where `inbounds`
     promises that a dimension stays inside and it does not.
     """
-    dims = _affine_dims(view, index)
-    if dims is not None:
-        try:
-            if not [d for d in dims if d.first < 0 or d.end > d.extent]:
-                return _window(space, view, dims, _batch(index, batch), verb)
-            if not any(inbounds):
-                edge = _edge(space, view, dims, _batch(index, batch), verb)
-                if edge is not None:
-                    return edge
-        except LaneFault:
-            if space.tolerate is None:
-                raise
+    try:
+        place = _evenly_spaced(space, view, index, inbounds, verb, batch)
+        if place is not None:
+            return place
+    except LaneFault:
+        if space.tolerate is None:
+            raise
     index = tuple(_unsigned(i) for i in index)
     tiles = whole_tiles(space, view, index, batch) if whole else None
     return _lanes(space, view, index, inbounds, batch, verb) if tiles is None else tiles
+
+
+def _evenly_spaced(
+    space: AddressSpace,
+    view: TileView,
+    index: tuple[np.ndarray, ...],
+    inbounds: tuple[bool, ...],
+    verb: str,
+    batch: tuple[int, ...],
+) -> Window | Edge | None:
+    """The place of tiles at even distances; None where there is no such place."""
+    last = view.last_span
+    if last is not None and last[1] == batch and all(map(is_, last[0], index)):
+        return _window(space, view, last[2], verb)
+    dims = _affine_dims(view, index)
+    if dims is None:
+        return None
+    if not [d for d in dims if d.first < 0 or d.end > d.extent]:
+        span = _span(view, dims, _batch(index, batch))
+        if all(map(_owns_memory, index)):  # or the view would keep the arrays of its launch alive
+            view.last_span = index, batch, span
+        return _window(space, view, span, verb)
+    return None if any(inbounds) else _edge(space, view, dims, _batch(index, batch), verb)
+
+
+def _owns_memory(values: np.ndarray) -> bool:
+    return values.base is None or getattr(values.base, "base", values) is None
 
 
 def _unsigned(index: np.ndarray) -> np.ndarray:
@@ -244,12 +267,10 @@ def _batch(index: tuple[np.ndarray, ...], batch: tuple[int, ...]) -> tuple[int, 
     return batch
 
 
-def _window(space: AddressSpace, view: TileView, dims: list[_Dim], batch: tuple[int, ...], verb: str) -> Window:
-    """A window whose bytes are checked against the allocation. Empty ones never reach here."""
-    element = view.tensor.element
-    base = view.tensor.base
+def _span(view: TileView, dims: list[_Dim], batch: tuple[int, ...]) -> Span:
+    """Where a window lies."""
+    base, size = view.tensor.base, view.tensor.element.size_bytes
     assert isinstance(base, int)
-    size = element.size_bytes
     place = low = high = along_z = along_y = along_x = 0
     tiles, strides = [], []
     for d in dims:
@@ -264,17 +285,26 @@ def _window(space: AddressSpace, view: TileView, dims: list[_Dim], batch: tuple[
         if d.steps != STILL:
             z, y, x = d.steps
             along_z, along_y, along_x = along_z + z * stride, along_y + y * stride, along_x + x * stride
-    shape = (*batch, *tiles)
-    address = base + size * place
-    allocation = space.find(base + size * low)
-    if address % size:
+    return Span(
+        base + size * place,
+        base + size * low,
+        base + size * (high + 1),
+        (*batch, *tiles),
+        (along_z, along_y, along_x, *strides),
+    )
+
+
+def _window(space: AddressSpace, view: TileView, span: Span, verb: str) -> Window:
+    """A window whose bytes are checked against the allocation. Empty ones never reach here."""
+    element = view.tensor.element
+    address, low, end, shape, strides_elems = span
+    allocation = space.find(low)
+    if address % element.size_bytes:
         raise misaligned(space, address, element, verb, (0,) * len(shape))
-    if allocation is None or not check_range(
-        allocation, base + size * low - allocation.address, base + size * (high + 1) - allocation.address
-    ):
-        _raise_outside(space, address, shape, (along_z, along_y, along_x, *strides), size, verb)
+    if allocation is None or not check_range(allocation, low - allocation.address, end - allocation.address):
+        _raise_outside(space, address, shape, strides_elems, element.size_bytes, verb)
     assert allocation is not None
-    return Window(allocation, address - allocation.address, shape, (along_z, along_y, along_x, *strides), element)
+    return Window(allocation, address - allocation.address, shape, strides_elems, element)
 
 
 def _raise_outside(
@@ -319,7 +349,7 @@ def _edge(space: AddressSpace, view: TileView, dims: list[_Dim], batch: tuple[in
                 last += d.steps[axis] * (blocks.stop - 1)
             inside.append(d._replace(start=start, tile=count, first=start, end=last + count))
             target.append(slice(0, count))
-        parts.append((tuple(target), _window(space, view, inside, tuple(part_batch), verb)))
+        parts.append((tuple(target), _window(space, view, _span(view, inside, tuple(part_batch)), verb)))
     return Edge((*batch, *(d.tile for d in dims)), tuple(parts))
 
 
