@@ -14,7 +14,7 @@ from dataclasses import replace
 from cutile_sim.dtypes import ElementType
 from cutile_sim.optable import OPS
 from cutile_sim.tileir.core import Op, Region, Value
-from cutile_sim.tileir.types import PartitionViewType, StridedViewType, TileType, Type
+from cutile_sim.tileir.types import PartitionViewType, StridedViewType, TileType, TokenType, Type
 
 TARGET_LENGTH = 256
 """About how long K should be for a matrix product at full speed (measured)."""
@@ -67,12 +67,16 @@ def _operand(op: Op, name: str) -> Value:
 
 
 def _adds_up(body: list[Op], carried: list[Value], end: Op) -> bool:
-    """Whether what each turn hands on is what it got plus products, and nothing else looks at it."""
+    """Whether what each turn hands on is what it got plus products, and nothing else looks at it; or a token, which
+    orders loads.
+    """
     users: dict[Value, list[Op]] = {}
     for op in (*body, end):
         for value in op.inputs:
             users.setdefault(value, []).append(op)
     for start, handed_on in zip(carried, end.inputs, strict=True):
+        if isinstance(start.type, TokenType):
+            continue
         value = start
         while value is not handed_on:
             using = users.get(value, [])

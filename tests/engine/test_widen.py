@@ -77,6 +77,18 @@ def from_list(arrays, b, c, turns, K: ct.Constant[int]):
 
 
 @ct.kernel
+def in_parts(a, b, c, turns, K: ct.Constant[int]):
+    """A loop that carries tokens, as the sums of all parts are added up atomically."""
+    i, j, part = ct.bid(0), ct.bid(1), ct.bid(2)
+    acc = ct.zeros((8, 8), ct.float32)
+    for k in range(part * turns, (part + 1) * turns):
+        x = ct.load(a, (i, k), (8, K), padding_mode=PAD.ZERO)
+        acc = ct.mma(x, ct.load(b, (k, j), (K, 8), padding_mode=PAD.ZERO), acc)
+    rows, columns = ct.arange(8, dtype=ct.int32) + 8 * i, ct.arange(8, dtype=ct.int32) + 8 * j
+    ct.atomic_add(c, (rows[:, None], columns[None, :]), acc)
+
+
+@ct.kernel
 def used_otherwise(a, b, c, turns, K: ct.Constant[int]):
     """What must not take several turns at once: the sum is looked at, scaled, or joined by the counter."""
     i, j = ct.bid(0), ct.bid(1)
@@ -164,9 +176,9 @@ def test_other_loops(extent, turns, seed, batch_blocks):
     k_tile, c, d = 16, np.zeros((16, 16), np.float32), np.zeros((16, 16), np.float32)
     bt = np.ascontiguousarray(b.T)
 
-    def due(i: int, j: int, row) -> np.ndarray:
+    def due(i: int, j: int, row, count: int = turns) -> np.ndarray:
         return sum(
-            (tile(a, row(i), 8, k, k_tile) @ tile(b, k, k_tile, j, 8) for k in range(turns)),
+            (tile(a, row(i), 8, k, k_tile) @ tile(b, k, k_tile, j, 8) for k in range(count)),
             np.zeros((8, 8), np.int64),
         )
 
@@ -182,6 +194,9 @@ def test_other_loops(extent, turns, seed, batch_blocks):
     check(c, lambda i, j: due(i, j, lambda _: 1))
     simulate(from_list, (2, 2), [a[:3].copy(), a], b, c, turns, k_tile, batch_blocks=batch_blocks)
     check(c, lambda i, j: due(i, j, int))
+    c[...] = 1
+    simulate(in_parts, (2, 2, 3), a, b, c, turns // 3, k_tile, batch_blocks=batch_blocks)
+    check(c, lambda i, j: 1 + due(i, j, int, 3 * (turns // 3)))
     simulate(same_index, (2, 2), a, b, c, turns, k_tile, batch_blocks=batch_blocks)
     check(c, lambda i, j: sum((tile(a, i, 8, 0, k_tile) @ tile(b, k, k_tile, j, 8) for k in range(turns)), 0))
 
@@ -207,6 +222,11 @@ def test_which_loops_take_several_turns_at_once(monkeypatch):
     a, b, c = np.ones((8, 1024), np.float32), np.ones((1024, 8), np.float32), np.zeros((8, 8), np.float32)
     simulate(plain, 1, a, b, c, 0, 128, 8)
     assert c[0, 0] == 1024 and steps.pop() < 128
+    c[...] = 0
+    simulate(in_parts, (1, 1, 2), a, b, c, 64, 8)
+    assert c[0, 0] == 1024
+    simulate(in_parts, (1, 1, 2), a, b, c, 32, 8)
+    assert steps.pop() > steps.pop() - 32
     simulate(same_index, 1, a, b, c, 128, 8)
     assert c[0, 0] == 1024 and steps.pop() > 2 * 128
     simulate(used_otherwise, 1, a, b, c, 128, 8)
