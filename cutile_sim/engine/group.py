@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cutile_sim.engine.values import BatchShape, TensorView, TileView, batch_of, map_value
+from cutile_sim.engine.values import BatchShape, SharedTiles, TensorView, TileView, batch_of, map_value
 from cutile_sim.memory.access import Places
 
 
@@ -169,8 +169,8 @@ def _merge_along(axis: int | None, groups: list[Group]) -> Group:
         may_be_one = batch_of(head)[target] == 1 and (axis is not None or batch_of(head) == (1, 1, 1))
         if may_be_one and (all(v is head for v in values) or _same_bits(values)):
             return head
-        if any(isinstance(v, Places) for v in values):
-            values = [v.addresses() if isinstance(v, Places) else v for v in values]
+        if any(isinstance(v, (Places, SharedTiles)) for v in values):
+            values = [_plain(v) for v in values]
             head = values[0]
         if isinstance(head, np.ndarray):
             return _concatenate(values, groups, axis).take(order, axis=target)
@@ -191,6 +191,13 @@ def _merge_along(axis: int | None, groups: list[Group]) -> Group:
     merged = Group((ids[0], ids[1], ids[2]), axis is not None, slots, first.pc, scratch)
     merged.turns = min(g.turns for g in groups)
     return merged
+
+
+def _plain(value: Any) -> Any:
+    """A value as an array, where it can be one."""
+    if isinstance(value, Places):
+        return value.addresses()
+    return value.each() if isinstance(value, SharedTiles) else value
 
 
 def _order(group: Group) -> np.ndarray:

@@ -239,6 +239,7 @@ class _Planner:
         may_widen = self._steps_by_one(step) and not unsigned and not self.observed
         wide = widen(op, self.makers, self._fresh) if may_widen else None
         if wide is not None:
+            self.uses = self.uses.and_of(wide[0].walk())
             start = self._several_turns(*wide, start, upper)
         self._turns(op, start, upper, step, unsigned)
         self._move(op.regions[0].arguments[1:], op.results)

@@ -132,21 +132,33 @@ def captured(op: Op) -> list[Value]:
 
 @dataclass(frozen=True)
 class Uses:
-    """How a function uses its values: `read` by anything; `escaping` in other ways than as places of accesses."""
+    """How a function uses its values: `read` by anything; `escaping` in other ways than as places of accesses;
+    `multiplied` by matrix products and in no other way.
+    """
 
     read: frozenset[Value]
     escaping: frozenset[Value]
+    multiplied: frozenset[Value]
+
+    def and_of(self, others: Iterable[Op]) -> Uses:
+        """Also how other operations use theirs."""
+        more = uses_of(others)
+        return Uses(self.read | more.read, self.escaping | more.escaping, self.multiplied | more.multiplied)
 
 
 def uses_of(ops: Iterable[Op]) -> Uses:
     """How operations use values."""
     read: set[Value] = set()
     escaping: set[Value] = set()
+    factors: set[Value] = set()
+    others: set[Value] = set()
     for op in ops:
         read.update(op.inputs)
+        for n, v in enumerate(op.inputs):
+            (factors if op.name == "mmaf" and n < 2 else others).add(v)
         place = next((op.operands[n] for n in _PLACES if n in op.operands), None) if op.name in _ACCESSES else None
         escaping.update(v for n, v in enumerate(op.inputs) if v is not place or op.inputs.index(v) != n)
-    return Uses(frozenset(read), frozenset(escaping))
+    return Uses(frozenset(read), frozenset(escaping), frozenset(factors - others))
 
 
 _ACCESSES = ("load_ptr_tko", "store_ptr_tko", "atomic_rmw_tko", "atomic_cas_tko")
@@ -166,6 +178,8 @@ def bound_function(op: Op, uses: Uses) -> Callable[..., Any]:
         }
     if "only_accessed" in implementation.wants:
         keywords["only_accessed"] = op.results[0] not in uses.escaping
+    if "only_multiplied" in implementation.wants:
+        keywords["only_multiplied"] = op.results[0] in uses.multiplied
     if "used_results" in implementation.wants:
         keywords["used_results"] = tuple(v in uses.read for v in op.results)
     return partial(implementation.function, **keywords) if keywords else implementation.function

@@ -1,8 +1,8 @@
 """What a slot of a running group of blocks may hold.
 
 A tile is a NumPy array of shape (z, y, x, *tile): three batch axes over the group's blocks, each of size 1 where the
-value does not depend on it. A tile of pointers may be `Places` instead. A token is None. Views of memory are the two
-classes here.
+value does not depend on it. A tile of pointers may be `Places` instead, one for a matrix product `SharedTiles`. A token
+is None. Views of memory are two classes here.
 """
 
 from __future__ import annotations
@@ -73,6 +73,29 @@ class TileView:
         return TileView(self.tensor.map(change), self.type)
 
 
+@dataclass(frozen=True, eq=False)
+class SharedTiles:
+    """A tile a block, where several blocks have the same: what a load gives that only matrix products take.
+
+    `tiles` has shape (n, *tile); each block has the one that `which` [z, y, x] says.
+    """
+
+    tiles: np.ndarray
+    which: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (*self.which.shape, *self.tiles.shape[1:])
+
+    def map(self, change: Callable[[np.ndarray], np.ndarray]) -> SharedTiles:
+        """The tiles of the blocks that `change` chooses."""
+        return SharedTiles(self.tiles, change(self.which))
+
+    def each(self) -> np.ndarray:
+        """A tile a block, as other values are."""
+        return self.tiles[self.which]
+
+
 class Deferred:
     """An elementwise result that is still to be computed, so that it can be computed right where it is stored.
 
@@ -111,8 +134,8 @@ def batch_of(value: Any) -> BatchShape:
     """The batch axes of a slot's value."""
     if isinstance(value, np.ndarray):
         return value.shape[:3]  # type: ignore[return-value]
-    if isinstance(value, Places):
-        return value.items.shape[:3]  # type: ignore[return-value]
+    if isinstance(value, (Places, SharedTiles)):
+        return value.shape[:3]  # type: ignore[return-value]
     if isinstance(value, TileView):
         value = value.tensor
     if isinstance(value, TensorView):

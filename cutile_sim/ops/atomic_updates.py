@@ -10,7 +10,7 @@ import numpy as np
 from cutile_sim.dtypes import F32, ElementType, to_carrier, to_storage
 from cutile_sim.memory.space import Allocation
 from cutile_sim.optable.encoding import AtomicRMWMode
-from cutile_sim.rounding import flush, round_to
+from cutile_sim.rounding import flush, round_to, smallest_normal
 
 WORTH_COMBINING = 4
 """From how many updates on, for each item of memory, it pays to combine them."""
@@ -152,7 +152,10 @@ def apply(
         if mode is AtomicRMWMode.ADDF and not element.is_narrow:
             np.add.at(flat, items, _flushed(arg, element))
             if element is F32:
-                flat[items] = flush(flat[items], element)
+                sums = flat[items]
+                small = np.abs(sums) < smallest_normal(F32)
+                if small.any():
+                    flat[items[small]] = flush(sums[small], F32)
             return None
     distinct = np.unique(items).size == items.size
     if distinct:

@@ -9,7 +9,7 @@ import numpy as np
 
 from cutile_sim.dtypes import F8E4M3FN, F8E5M2, F16, F32
 from cutile_sim.ops import mma_float8
-from cutile_sim.ops.products import product, product_in_float64
+from cutile_sim.ops.products import Factor, each, product, product_in_float64
 from cutile_sim.ops.registry import implements
 from cutile_sim.optable.encoding import RoundingMode, Signedness
 from cutile_sim.rounding import round_to
@@ -32,8 +32,8 @@ def add_to(total: np.ndarray, acc: np.ndarray) -> np.ndarray:
 
 @implements("mmaf")
 def mmaf(
-    lhs: np.ndarray,
-    rhs: np.ndarray,
+    lhs: Factor,
+    rhs: Factor,
     acc: np.ndarray,
     *,
     fast_acc: bool,
@@ -48,8 +48,10 @@ def mmaf(
     float32 on the way.
     """
     element, inputs = element_of(result_type), operand_types["lhs"].element
-    if inputs in (F8E4M3FN, F8E5M2) and element is F32 and mma_float8.applies(lhs, rhs):
-        return (mma_float8.sum_products if fast_acc else mma_float8.sum_products_promoted)(lhs, rhs, acc)
+    if inputs in (F8E4M3FN, F8E5M2):
+        lhs, rhs = each(lhs), each(rhs)
+        if element is F32 and mma_float8.applies(lhs, rhs):
+            return (mma_float8.sum_products if fast_acc else mma_float8.sum_products_promoted)(lhs, rhs, acc)
     in_float64 = inputs is F16 and lhs.shape[-1] > _LONG_F16_SUM
     total = add_to(product_in_float64(lhs, rhs) if in_float64 else product(lhs, rhs), acc)
     if element.is_narrow:

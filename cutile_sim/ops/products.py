@@ -12,21 +12,29 @@ from math import prod
 import numpy as np
 
 from cutile_sim.blas import blas_threads
+from cutile_sim.engine.values import SharedTiles
 
 _LARGE_OPERANDS = 1 << 14
 """So many elements of both operands take longer to convert than a call of NumPy's takes."""
+MOST_IN_VAIN = 1.5
+"""How many times as many products as blocks may be made."""
 _WORTH_STACKING = 1 << 18
 """From so many multiplications on, one call for all tiles is worth finding out whether it may be made."""
 
 
-def product(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+Factor = np.ndarray | SharedTiles
+
+
+def product(lhs: Factor, rhs: Factor) -> np.ndarray:
     """lhs @ rhs in the operands' dtype, float32 or float64: (..., M, K) and (..., K, N) with the same number of axes in
     front, which broadcast. The result is a fresh array, not always contiguous.
 
     Where lhs is the same along some axes and rhs along others, as in a matrix product over a grid, all tiles are
     multiplied in one call, if that gives the same bits as a call a block.
     """
-    lhs, rhs = _for_blas(lhs), _for_blas(rhs)
+    if isinstance(lhs, SharedTiles) and isinstance(rhs, SharedTiles):
+        return _of_shared(lhs, rhs)
+    lhs, rhs = _for_blas(each(lhs)), _for_blas(each(rhs))
     leading = range(lhs.ndim - 2)
     rows = [a for a in leading if rhs.shape[a] == 1 < lhs.shape[a]]
     columns = [a for a in leading if lhs.shape[a] == 1 < rhs.shape[a]]
@@ -40,10 +48,29 @@ def product(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     return np.matmul(lhs, rhs)
 
 
-def product_in_float64(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+def each(factor: Factor) -> np.ndarray:
+    """A factor with a tile a block."""
+    return factor.each() if isinstance(factor, SharedTiles) else factor
+
+
+def _of_shared(lhs: SharedTiles, rhs: SharedTiles) -> np.ndarray:
+    """The product where blocks share tiles of either side, such as those that take the tiles of a whole product in
+    turn: of each tile of lhs with each of rhs, if that is not much more than is asked for.
+    """
+    left, right = np.broadcast_arrays(lhs.which, rhs.which)
+    if len(lhs.tiles) * len(rhs.tiles) > MOST_IN_VAIN * left.size:
+        return product(lhs.each(), rhs.each())
+    return product(lhs.tiles[:, None], rhs.tiles[None])[left, right]
+
+
+def product_in_float64(lhs: Factor, rhs: Factor) -> np.ndarray:
     """lhs @ rhs of float32 tiles, as `product` of float64 ones. Block by block where no two share a large tile: what is
     converted then stays in the cache. The bits are the same either way.
     """
+    if isinstance(lhs, SharedTiles) and isinstance(rhs, SharedTiles):
+        wide = (SharedTiles(f.tiles.astype(np.float64, order="C"), f.which) for f in (lhs, rhs))
+        return product(*wide)
+    lhs, rhs = each(lhs), each(rhs)
     m, k, n = *lhs.shape[-2:], rhs.shape[-1]
     if lhs.shape[:-2] != rhs.shape[:-2] or k * (m + n) < _LARGE_OPERANDS:
         return product(lhs.astype(np.float64, order="C"), rhs.astype(np.float64, order="C"))

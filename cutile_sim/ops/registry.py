@@ -6,9 +6,10 @@
 Positional parameters are the row's operand names; keyword-only ones are its attributes and stand-alone flags, and what
 else the function asks for: `result_type` (the first result's Tile IR type), `operand_types` (a dict by operand name),
 `used_results` (a tuple of bools: whether anything reads each result), `only_accessed` (whether the result is the place
-of memory accesses and nothing else), `out` (an array of the result's shape and carrier type that may be written to and
-returned, or None), `cx` (the running group of blocks: memory, grid, regions, output). A pure operation never asks for
-`cx`. What a function does not take must be named in `ignores`, so that nothing can be forgotten.
+of memory accesses and nothing else), `only_multiplied` (whether only matrix products take the result), `out` (an array
+of the result's shape and carrier type that may be written to and returned, or None), `cx` (the running group of blocks:
+memory, grid, regions, output). A pure operation never asks for `cx`. What a function does not take must be named in
+`ignores`, so that nothing can be forgotten.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, TypeVar
 
 from cutile_sim.optable import OPS
 
-EXTRAS = ("result_type", "operand_types", "used_results", "only_accessed", "out", "cx")
+EXTRAS = ("result_type", "operand_types", "used_results", "only_accessed", "only_multiplied", "out", "cx")
 F = TypeVar("F", bound=Callable[..., Any])
 
 

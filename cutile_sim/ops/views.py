@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from cutile_sim.dtypes import to_carrier, to_storage
 from cutile_sim.engine.context import Context
-from cutile_sim.engine.values import Deferred, TensorView, TileView, uniform
+from cutile_sim.engine.values import Deferred, SharedTiles, TensorView, TileView, uniform
 from cutile_sim.memory.access import gather, scatter
 from cutile_sim.ops.locate import Edge, Lanes, Window, locate
 from cutile_sim.ops.memory import ORDER_ONLY
@@ -93,8 +94,8 @@ def padding_of(view: ViewType, cx: Context) -> Any:
 
 @implements("load_view_tko", ignores=("token", *ORDER_ONLY))
 def load_view_tko(
-    view: TileView, index: tuple[np.ndarray, ...], *, inbounds: tuple[bool, ...], cx: Context
-) -> tuple[np.ndarray, None]:
+    view: TileView, index: tuple[np.ndarray, ...], *, inbounds: tuple[bool, ...], only_multiplied: bool, cx: Context
+) -> tuple[np.ndarray | SharedTiles, None]:
     """Read one tile of a view. Lanes outside the tensor get the view's padding, or are undetermined.
 
     Raises LaneFault for a lane outside memory, and for one outside the tensor along a dimension that `inbounds`
@@ -117,9 +118,9 @@ def load_view_tko(
             out[target] = to_carrier(stored, element)
         return out, None
     if isinstance(place, WholeTiles):
-        value = place.read()
-        cx.counts.bytes_loaded += value.size * element.size_bytes * cx.repeats(value.shape)
-        return value, None
+        tiles = place.read()
+        cx.counts.bytes_loaded += prod(place.shape) * element.size_bytes * cx.repeats(place.shape)
+        return (tiles.each() if isinstance(tiles, SharedTiles) and not only_multiplied else tiles), None
     assert isinstance(place, Lanes)
     lanes = place.valid
     stored = gather(cx.space, place.addresses, element, lanes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cutile_sim.dtypes import ElementType, to_carrier
-from cutile_sim.engine.values import TileView
+from cutile_sim.engine.values import SharedTiles, TileView
 from cutile_sim.memory.access import check_range, check_writeable, window
 from cutile_sim.memory.space import AddressSpace, Allocation
 from cutile_sim.tileir.types import GatherScatterViewType, PartitionViewType
@@ -40,15 +40,13 @@ class WholeTiles:
         count = self.allocation.size_bytes // self.element.size_bytes - span
         return window(self.allocation, 0, (count, *self.tile), (1, *self.strides_elems), self.element)
 
-    def read(self) -> np.ndarray:
-        """A copy of the tiles, as they are carried. Tiles that several blocks share are converted once."""
-        element, memory = self.element, self._memory()
-        if element.storage == element.carrier:
-            return memory[self.first_items]
+    def read(self) -> np.ndarray | SharedTiles:
+        """A copy of the tiles, as they are carried: each once, if there are not half as many as blocks."""
         first_items, which = np.unique(self.first_items, return_inverse=True)
         if 2 * first_items.size > which.size:
-            return to_carrier(memory[self.first_items], element)
-        return to_carrier(memory[first_items], element)[which.reshape(self.first_items.shape)]
+            return to_carrier(self._memory()[self.first_items], self.element)
+        tiles = to_carrier(self._memory()[first_items], self.element)
+        return SharedTiles(tiles, which.reshape(self.first_items.shape))
 
     def write(self, stored: np.ndarray) -> int:
         """Store a tile a block; where blocks share elements, the last one's stay. Returns bytes written."""

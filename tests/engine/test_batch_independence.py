@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from cutile_sim import simulate
+from cutile_sim.engine.values import SharedTiles
 from cutile_sim.errors import OutOfBoundsError
+from cutile_sim.ops import products as products_of_tiles
 
 pytestmark = pytest.mark.cutile
 
@@ -46,6 +48,20 @@ def uneven_products(a, b, c, m: Int, k: Int):
     if (i + j) % 2 == 0:
         acc = acc * 3.0 + 1.0
     ct.store(c, (i, j), acc)
+
+
+@ct.kernel
+def in_turn(a, b, c, skip, m: Int, n: Int, k: Int):
+    """Each block takes tile after tile of a product, so that blocks share tiles of the operands; some are left out."""
+    across = ct.num_tiles(b, axis=1, shape=(k, n))
+    for tile in range(ct.bid(0), ct.num_tiles(a, axis=0, shape=(m, k)) * across, ct.num_blocks(0)):
+        i, j = tile // across, tile % across
+        acc = ct.zeros((m, n), ct.float32)
+        for step in range(ct.num_tiles(a, axis=1, shape=(m, k))):
+            x, y = ct.load(a, (i, step), (m, k)), ct.load(b, (step, j), (k, n))
+            if tile % skip != 0:
+                acc = ct.mma(x, y, acc)
+        ct.store(c, (i, j), acc)
 
 
 @ct.kernel
@@ -140,6 +156,10 @@ def blank(*shape: int) -> np.ndarray:
     return np.zeros(shape, np.float32)
 
 
+def factors(dtype: type) -> tuple[np.ndarray, np.ndarray]:
+    return normal(64, 512).astype(dtype), normal(512, 96).astype(dtype)
+
+
 CASES: dict[str, tuple[Any, tuple[int, ...], tuple[Any, ...]]] = {
     "products": (products, (7, 5), (normal(112, 600), normal(600, 80), blank(112, 80), 16, 16, 32)),
     "products cut off": (products, (7, 5), (normal(100, 77), normal(77, 70), blank(100, 70), 16, 16, 32)),
@@ -167,6 +187,9 @@ CASES: dict[str, tuple[Any, tuple[int, ...], tuple[Any, ...]]] = {
         (64,),
         (RNG.integers(0, 2**64, 64 * 16, np.uint64), *(np.full(4, 1 << 63, np.uint64) for _ in range(3)), 16),
     ),
+    "products in turn": (in_turn, (12,), (*factors(np.float32), blank(64, 96), 1000, 16, 32, 32)),
+    "float16 products in turn, some left out": (in_turn, (12,), (*factors(np.float16), blank(64, 96), 5, 16, 32, 32)),
+    "products in turn, unevenly": (in_turn, (7,), (*factors(np.float32), blank(64, 96), 3, 16, 32, 32)),
     "counts beside stores": (
         counted_beside_stores,
         (40,),
@@ -251,3 +274,26 @@ def test_the_fault_is_that_of_the_first_batch(workers: int) -> None:
 def test_blocks_that_need_an_order_say_why_more_workers_have_no_effect() -> None:
     (warning,) = simulate(added_floats, (5, 3, 4), normal(4, 3, 5, 8), blank(8), 8, workers=2).warnings
     assert "workers=2 has no effect" in warning and "order of the blocks" in warning
+
+
+def test_products_whose_blocks_share_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve blocks at a time take tiles of four rows and three columns, all but those that are left out."""
+    taken: list[tuple[int, int]] = []
+    of_shared = products_of_tiles._of_shared
+
+    def note(lhs: SharedTiles, rhs: SharedTiles) -> np.ndarray:
+        taken.append((len(lhs.tiles), len(rhs.tiles)))
+        return of_shared(lhs, rhs)
+
+    monkeypatch.setattr(products_of_tiles, "_of_shared", note)
+    a, b = (RNG.integers(-3, 4, shape).astype(np.float16) for shape in ((64, 512), (512, 96)))
+    for skip, blocks in ((1000, 12), (5, 12), (5, 7)):
+        taken.clear()
+        c = blank(64, 96)
+        simulate(in_turn, blocks, a, b, c, skip, 16, 32, 32)
+        want = a.astype(np.int64) @ b.astype(np.int64)
+        for tile in range(0, 12, skip):
+            i, j = tile // 3, tile % 3
+            want[16 * i : 16 * i + 16, 32 * j : 32 * j + 32] = 0
+        np.testing.assert_array_equal(c, want)
+        assert taken and (blocks != 12 or set(taken) == {(4, 3)})
