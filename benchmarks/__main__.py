@@ -72,7 +72,7 @@ def measure_kernels(args: argparse.Namespace) -> dict[str, Any]:
                 line += f" {shared.wall:7.2f} {shared.at_best:7.2f}"
             print(line, flush=True)
             rows.append(row)
-            launches.measure(args.rounds)
+            launches.measure(10 * args.rounds)
         if rows:
             figures[title] = {"kernels": rows, "mean_ratio": mean([row["ratio"] for row in rows])}
             print(f"{'geometric mean':28} {'':9} {'':9} {figures[title]['mean_ratio']:6.2f}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ctypes import addressof, c_char
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -101,7 +102,7 @@ class ArrayArg:
 
     def moved_to(self, array: np.ndarray) -> ArrayArg:
         """The same of another array of that type, shape and strides; both own their memory."""
-        address = array.__array_interface__["data"][0]
+        address = _address_of(array)
         return ArrayArg(
             self.name,
             self.element,
@@ -185,6 +186,16 @@ def check_placement(
         raise UsageError(f"parameter '{name}': the {kind} reaches outside the memory it is a view of")
 
 
+def _address_of(array: np.ndarray) -> int:
+    try:
+        return addressof(c_char.from_buffer(array))
+    except (
+        TypeError,
+        ValueError,
+    ):  # not writeable, not in one piece, or of a type that has no buffer: four times slower
+        return array.__array_interface__["data"][0]
+
+
 @lru_cache(maxsize=4096)
 def _ndarray_layout(
     dtype: np.dtype, shape: tuple[int, ...], strides_bytes: tuple[int, ...]
@@ -199,7 +210,7 @@ def _read_ndarray(array: np.ndarray, name: str) -> ArrayArg:
         raise _refusal(array, name)
     if problem:
         raise UsageError(f"parameter '{name}': the array {problem}")
-    address, read_only = array.__array_interface__["data"]
+    address = _address_of(array)
     if array.base is None:
         base_address, base_bytes = address, span_bytes
     else:
@@ -207,7 +218,7 @@ def _read_ndarray(array: np.ndarray, name: str) -> ArrayArg:
     check_placement(name, "array", address, span_bytes, dtype.element.size_bytes, base_address, base_bytes)
     return ArrayArg(
         *(name, dtype.element, dtype.name, address, shape, strides_elems, span_bytes),
-        *(not read_only, base_address, base_bytes, array),
+        *(array.flags.writeable, base_address, base_bytes, array),
     )
 
 
@@ -225,7 +236,7 @@ def _root(array: np.ndarray) -> np.ndarray:
 
 def _byte_bounds(array: np.ndarray) -> tuple[int, int]:
     """Lowest address of an array and the bytes from there to the end of its highest element."""
-    address = array.__array_interface__["data"][0]
+    address = _address_of(array)
     if array.size == 0:
         return address, 0
     steps = [(length - 1) * stride for length, stride in zip(array.shape, array.strides, strict=True)]
