@@ -189,10 +189,8 @@ def check_placement(
 def _address_of(array: np.ndarray) -> int:
     try:
         return addressof(c_char.from_buffer(array))
-    except (
-        TypeError,
-        ValueError,
-    ):  # not writeable, not in one piece, or of a type that has no buffer: four times slower
+    except (TypeError, ValueError, BufferError):
+        # Read-only, not in one piece, or of a type that has no buffer: four times slower.
         return array.__array_interface__["data"][0]
 
 
