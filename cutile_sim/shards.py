@@ -25,8 +25,8 @@ from cutile_sim.frontend.params import LaunchParam, ListBuffer, PointerParam
 from cutile_sim.launch import LaunchResult, launch, program_of
 from cutile_sim.memory.access import Places, parts
 from cutile_sim.memory.space import HostMemory
-from cutile_sim.ops.locate import Edge, Lanes, Window
 from cutile_sim.ops.memory import pointee
+from cutile_sim.ops.windows import Edge, Lanes, Window
 from cutile_sim.optable.encoding import AtomicRMWMode
 from cutile_sim.tileir.core import Function, Module
 from ir_passes.block_order import block_order

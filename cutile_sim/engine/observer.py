@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Observer:
     """Does nothing, but that updates count as stores. Override what you want to see.
 
-    `place` is where lanes lie in memory: a `Window`, `Edge` or `Lanes` of `ops.locate`, `Places`, or int64 addresses.
+    `place` is where lanes lie in memory: a `Window`, `Edge` or `Lanes` of `ops.windows`, `Places`, or int64 addresses.
     `mask` leaves lanes out, or is None. `cx.op` is the operation, `cx.group` the blocks.
 
     Operations that give every block the same run once, ahead of all blocks and with no group.

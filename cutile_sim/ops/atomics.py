@@ -11,10 +11,11 @@ from cutile_sim.engine.context import Context
 from cutile_sim.engine.values import TileView
 from cutile_sim.memory.access import Places, check_written, parts, spread
 from cutile_sim.ops.atomic_updates import apply, combined, in_turn
-from cutile_sim.ops.locate import Edge, Lanes, Window, locate
+from cutile_sim.ops.locate import locate
 from cutile_sim.ops.memory import pointee
 from cutile_sim.ops.registry import implements
 from cutile_sim.ops.whole_tiles import WholeTiles
+from cutile_sim.ops.windows import Edge, Lanes, Window
 from cutile_sim.optable.encoding import AtomicRMWMode
 
 ORDER = ("token", "memory_ordering_semantics", "memory_scope")

@@ -11,10 +11,11 @@ from cutile_sim.dtypes import to_carrier, to_storage
 from cutile_sim.engine.context import Context
 from cutile_sim.engine.values import Deferred, SharedTiles, TensorView, TileView, uniform
 from cutile_sim.memory.access import gather, scatter
-from cutile_sim.ops.locate import Edge, Lanes, Window, locate
+from cutile_sim.ops.locate import locate
 from cutile_sim.ops.memory import ORDER_ONLY
 from cutile_sim.ops.registry import implements
 from cutile_sim.ops.whole_tiles import WholeTiles
+from cutile_sim.ops.windows import Edge, Lanes, Window
 from cutile_sim.tileir.types import PaddingValue, StridedViewType, TensorViewType, TileType, ViewType, element_of
 
 

@@ -11,7 +11,7 @@ from cutile_sim.engine.context import Context
 from cutile_sim.errors import KernelError, MisalignedError
 from cutile_sim.memory.access import NEVER_SET, LaneFault, describe_place
 from cutile_sim.memory.space import Extent
-from cutile_sim.ops.locate import Edge, Window
+from cutile_sim.ops.windows import Edge, Window
 from cutile_sim.sanitize.lanes import counting, lane_addresses, windows_of
 from cutile_sim.sanitize.watch import BATCH_AXES, Check, Watch, first_position
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cutile_sim.memory.access import Places
-from cutile_sim.ops.locate import Edge, Lanes, Window
+from cutile_sim.ops.windows import Edge, Lanes, Window
 
 
 def counting(place: Any, mask: np.ndarray | None) -> np.ndarray | None:

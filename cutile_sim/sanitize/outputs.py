@@ -12,7 +12,7 @@ from cutile_sim.engine.context import Context
 from cutile_sim.engine.group import UNSET
 from cutile_sim.engine.values import TensorView, TileView
 from cutile_sim.memory.space import Allocation, Extent
-from cutile_sim.ops.locate import Lanes, Window
+from cutile_sim.ops.windows import Lanes, Window
 from cutile_sim.sanitize.accesses import Memory
 from cutile_sim.sanitize.lanes import counting
 from cutile_sim.sanitize.ordering import is_atomic

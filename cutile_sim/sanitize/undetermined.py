@@ -13,7 +13,7 @@ from cutile_sim.engine.context import Context
 from cutile_sim.engine.group import UNSET
 from cutile_sim.engine.values import TileView
 from cutile_sim.memory.space import Allocation
-from cutile_sim.ops.locate import Edge, Lanes
+from cutile_sim.ops.windows import Edge, Lanes
 from cutile_sim.sanitize.lanes import counting, lane_addresses
 from cutile_sim.sanitize.shadows import (
     DOUBTFUL,

@@ -14,7 +14,7 @@ from cutile_sim.engine.group import Group
 from cutile_sim.memory.access import Places
 from cutile_sim.memory.even import even_steps
 from cutile_sim.memory.space import SLOT_BITS, Allocation, Extent
-from cutile_sim.ops.locate import Edge, Lanes, Window
+from cutile_sim.ops.windows import Edge, Lanes, Window
 
 _INT32 = np.iinfo(np.int32)
 

@@ -14,7 +14,8 @@ from cutile_sim.engine.values import TensorView, TileView
 from cutile_sim.errors import MisalignedError, OutOfBoundsError
 from cutile_sim.memory.access import LaneFault
 from cutile_sim.memory.space import AddressSpace, Extent
-from cutile_sim.ops.locate import Edge, Lanes, Window, locate
+from cutile_sim.ops.locate import locate
+from cutile_sim.ops.windows import Edge, Lanes, Window
 from cutile_sim.tileir.types import PaddingValue, PartitionViewType, StridedViewType, TensorViewType
 
 
