@@ -41,7 +41,8 @@ def product(lhs: Factor, rhs: Factor) -> np.ndarray:
     if rows and columns:
         m, k, n = *lhs.shape[-2:], rhs.shape[-1]
         down, across = prod([lhs.shape[a] for a in rows]), prod([rhs.shape[a] for a in columns])
-        worth_it = down * m * k * n * across >= _WORTH_STACKING
+        # For a matrix times its own transpose NumPy calls another routine of BLAS.
+        worth_it = down * m * k * n * across >= _WORTH_STACKING and not np.may_share_memory(lhs, rhs)
         layouts = _is_by_rows(lhs), _is_by_rows(rhs)
         if worth_it and adds_alike(lhs.dtype, (down, m), k, (n, across), layouts, blas_threads()):
             return _stacked(lhs, rhs, rows, columns)

@@ -1,5 +1,5 @@
-"""What the tiles of a view are in memory, for all blocks of a group at once: windows of it where they can be, an address
-a lane where not. `ops.locate` finds them.
+"""What the tiles of a view are in memory, for all blocks of a group at once: windows of it where they can be, else an
+address a lane. `ops.locate` finds them.
 """
 
 from __future__ import annotations

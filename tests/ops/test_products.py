@@ -74,6 +74,16 @@ def test_one_call_is_made_only_where_its_bits_are_the_same(monkeypatch: pytest.M
     assert calls == [(1, 192, 128, 1, 128, 320), (1, 3, 1, 64, 128, 1, 1, 5, 128, 64)]
 
 
+def test_a_matrix_times_its_transpose_has_the_bits_of_each_block_alone() -> None:
+    x = np.random.default_rng(3).standard_normal((192, 256)).astype(np.float32)
+    lhs = x[:, 64:192].reshape(1, 3, 1, 64, 128)
+    rhs = lhs.reshape(1, 1, 3, 64, 128).swapaxes(-1, -2)
+    assert np.shares_memory(lhs, rhs)
+    got = product(lhs, rhs)
+    for i, j in itertools.product(range(3), range(3)):
+        np.testing.assert_array_equal(got[0, i, j], product(lhs[:, i : i + 1], rhs[:, :, j : j + 1])[0, 0, 0])
+
+
 def test_a_blas_that_adds_up_otherwise_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     matmul = np.matmul
 
