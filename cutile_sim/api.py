@@ -13,6 +13,7 @@ from cutile_sim.engine.context import Fill
 from cutile_sim.engine.machine import Limits
 from cutile_sim.engine.observer import Observer, Observers
 from cutile_sim.errors import CutileSimError, UsageError
+from cutile_sim.frontend.export import prepare_launch
 from cutile_sim.launch import LaunchResult, check_grid, launch, program_of
 from cutile_sim.tileir.core import Function, Module
 from cutile_sim.tileir.decode import decode
@@ -110,8 +111,6 @@ def _prepare(kernel: Any, args: Sequence[Any], arch: str | None, bytecode_versio
 
         function = entry_of(kernel)
         return _Prepared(kernel, function, bind_entry(function, args), ())
-    from cutile_sim.frontend.export import prepare_launch
-
     compiled, params = prepare_launch(kernel, args, arch=arch, bytecode_version=bytecode_version)
     return _Prepared(compiled.module, compiled.entry, params, compiled.parameter_names)
 

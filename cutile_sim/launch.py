@@ -152,11 +152,11 @@ def check_grid(grid: Any) -> tuple[int, int, int]:
     if not 1 <= len(parts) <= 3:
         raise UsageError(f"the grid has {len(parts)} dimensions, but a launch takes one to three: {parts}")
     for axis, n, limit in zip("xyz", parts, GRID_LIMITS, strict=False):
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+        if type(n) is not int and (isinstance(n, bool) or not isinstance(n, (int, np.integer))):
             raise UsageError(f"the grid's {axis} is {n!r}, not an integer")
-        if n < 1:
-            raise UsageError(f"the grid's {axis} is {n}: a launch needs at least one block along each dimension")
-        if n > limit:
+        if not 1 <= n <= limit:
+            if n < 1:
+                raise UsageError(f"the grid's {axis} is {n}: a launch needs at least one block along each dimension")
             raise UsageError(f"the grid's {axis} is {n:,}, past CUDA's limit of {limit:,}")
     x, y, z = (*map(int, parts), 1, 1, 1)[:3]
     return x, y, z
@@ -183,20 +183,16 @@ def launch(
     Raises KernelError subclasses for what the kernel does wrong; `printed` of the error holds what it had printed.
     """
     keep_freed_memory()
-    overlaps = check_outputs(
-        [(p.array, i in program.written) for i, p in enumerate(params) if isinstance(p, PointerParam)]
-    )
+    pointers = [(i, p) for i, p in enumerate(params) if not isinstance(p, ScalarParam)]
+    overlaps = check_outputs([(p.array, i in program.written) for i, p in pointers if isinstance(p, PointerParam)])
     space = AddressSpace()
     named: list[tuple[str, Allocation, Extent]] = []
-    values: list[Number] = []
+    values: list[Number] = [p.value if isinstance(p, ScalarParam) else 0 for p in params]
     may_be_written: set[str] = set()
     arrays: dict[int, Extent] = {}
-    for position, param in enumerate(params):
-        if isinstance(param, ScalarParam):
-            values.append(param.value)
-            continue
+    for position, param in pointers:
         known = len(named)
-        values.append(_address(space, param, named))
+        values[position] = _address(space, param, named)
         if isinstance(param, PointerParam):
             arrays[position] = named[known][2]
         if program.writable is None or position in program.writable:
