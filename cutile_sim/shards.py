@@ -7,10 +7,14 @@ commutes. Anything else has no one result, and is refused before any array is ch
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import pairwise
+from threading import Lock
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -44,9 +48,11 @@ class _Update(NamedTuple):
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of a launch, to be sent. `memory` holds the bytes at each host address that arrays are views of."""
+    """A part of a launch, to be sent. `module` is a pickled one, by which a process knows it again; `memory` holds the
+    bytes at each host address that arrays are views of.
+    """
 
-    module: Module
+    module: bytes
     entry: str
     grid: tuple[int, int, int]
     box: Box
@@ -99,7 +105,9 @@ def launch_on(
     memory = {a.base_address: np.asarray(HostMemory(a.base_address, a.base_bytes, False, a.keepalive)) for a in arrays}
     sent = tuple(_change(p, lambda a: replace(a, keepalive=None)) for p in params)
     jobs = [
-        executor.submit(run_shard, Shard(module, function.name, grid, box, sent, memory, fill, limits, batch_blocks))
+        executor.submit(
+            run_shard, Shard(_sent(module), function.name, grid, box, sent, memory, fill, limits, batch_blocks)
+        )
         for box in cut(grid, shards)
     ]
     outcomes = [job.result() for job in jobs]
@@ -117,6 +125,32 @@ def launch_on(
         written=tuple(dict.fromkeys(name for r in results for name in r.written)),
         warnings=tuple(dict.fromkeys(text for r in results for text in r.warnings)),
     )
+
+
+_sent_modules: WeakKeyDictionary[Module, bytes] = WeakKeyDictionary()
+
+
+def _sent(module: Module) -> bytes:
+    """A module as it is sent, made once."""
+    data = _sent_modules.get(module)
+    if data is None:
+        data = _sent_modules[module] = pickle.dumps(module)
+    return data
+
+
+_receiving = Lock()
+
+
+def _received(data: bytes) -> Module:
+    """A module that was sent, the same one each time, so that its plan is made once a process."""
+    with _receiving:
+        return _unpickled(data)
+
+
+@lru_cache(maxsize=32)
+def _unpickled(data: bytes) -> Module:
+    module: Module = pickle.loads(data)
+    return module
 
 
 def cut(grid: tuple[int, int, int], shards: int) -> list[Box]:
@@ -184,12 +218,13 @@ def run_shard(shard: Shard) -> Outcome:
         return replace(array, base_address=base, address=base + array.offset_bytes, keepalive=data)
 
     params = [_change(p, here) for p in shard.params]
-    function = next(f for f in shard.module.functions if f.name == shard.entry)
+    module = _received(shard.module)
+    function = next(f for f in module.functions if f.name == shard.entry)
     notes = WriteNotes()
     outcome = Outcome()
     try:
         outcome.result = launch(
-            program_of(shard.module, function, watched=True),
+            program_of(module, function, watched=True),
             shard.grid,
             params,
             fill=shard.fill,

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from cutile_sim import simulate
+from cutile_sim.engine.plan import make_plan
 from cutile_sim.errors import OutOfBoundsError, UsageError
 from cutile_sim.shards import cut
 
@@ -61,6 +62,11 @@ def overrun(x, n: Int):
     ct.scatter(x, 3 * i + ct.arange(n, dtype=ct.int32), i + ct.zeros((n,), ct.int32), check_bounds=False)
 
 
+@ct.kernel
+def count_again(values, bins, n: Int):
+    ct.atomic_add(bins, ct.load(values, (ct.bid(0),), (n,)), 1)
+
+
 @pytest.fixture(scope="module")
 def threads() -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(2) as pool:
@@ -87,6 +93,22 @@ def check_all(executor: Any) -> None:
 
 def test_results_are_those_of_one_launch(threads: ThreadPoolExecutor) -> None:
     check_all(threads)
+
+
+def test_a_plan_is_made_once_a_process(threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def note(function: Any, **options: Any) -> Any:
+        made.append(function.name)
+        return make_plan(function, **options)
+
+    monkeypatch.setattr("cutile_sim.launch.make_plan", note)
+    for n in range(3):
+        values, bins = np.arange(64, dtype=np.int32) % 8, np.full(8, n, np.int32)
+        simulate(count_again, 8, values, bins, 8, executor=threads, workers=2)
+        assert (bins == n + 8).all()
+    # One here, to know the kernel; one where it runs, and one that notes what is written.
+    assert made == ["count_again"] * 3
 
 
 def test_on_processes() -> None:
