@@ -23,7 +23,7 @@ from cutile_sim.memory.space import AddressSpace
 from cutile_sim.sanitize.lanes import counting, lane_addresses
 from cutile_sim.tileir.attributes import Bounded, DivBy
 from cutile_sim.tileir.core import Function, Module, Op, Value
-from cutile_sim.tileir.types import GatherScatterViewType, PartitionViewType
+from cutile_sim.tileir.types import GatherScatterViewType
 from ir_passes.symbolic import Check, Verdict
 
 MAX_BLOCKS = 1 << 14
@@ -270,8 +270,7 @@ def _tile_leaves(op: Op, slots: list[Any], *, wholly: bool) -> bool:
                 continue
             step, along = 1, i
         else:
-            steps = kind.tile_shape if isinstance(kind, PartitionViewType) else kind.traversal_strides
-            step, along = steps[i], kind.dim_map[i]
+            step, along = kind.pitches[i], kind.dim_map[i]
         index = slots[value.index]
         first = index.astype(object) % (1 << index.dtype.itemsize * 8) * step
         last = first if wholly else first + (kind.tile_shape[i] - 1)

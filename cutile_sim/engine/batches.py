@@ -94,9 +94,6 @@ Box = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
 
 def batches(grid: tuple[int, int, int], shape: tuple[int, int, int], box: Box | None = None) -> Iterator[Group]:
     """Box groups that cover the grid in launch order, without values yet; or a box of it, [begin, end) an axis."""
-    if shape == grid and box is None:
-        yield Group((_ids(0, 0, grid[2]), _ids(1, 0, grid[1]), _ids(2, 0, grid[0])), True, [], 0, [])
-        return
     (x0, x1), (y0, y1), (z0, z1) = box or ((0, grid[0]), (0, grid[1]), (0, grid[2]))
     for z in range(z0, z1, shape[2]):
         z_ids = _ids(0, z, min(z + shape[2], z1))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cutile_sim.engine.values import BatchShape, SharedTiles, TensorView, TileView, batch_of, map_value
+from cutile_sim.engine.values import BatchShape, SharedTiles, TensorView, TileView, batch_of, each, map_value
 from cutile_sim.memory.access import Places
 
 
@@ -195,9 +195,7 @@ def _merge_along(axis: int | None, groups: list[Group]) -> Group:
 
 def _plain(value: Any) -> Any:
     """A value as an array, where it can be one."""
-    if isinstance(value, Places):
-        return value.addresses()
-    return value.each() if isinstance(value, SharedTiles) else value
+    return value.addresses() if isinstance(value, Places) else each(value)
 
 
 def _order(group: Group) -> np.ndarray:

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from cutile_sim.dtypes import ElementType
 from cutile_sim.engine.context import Context
 from cutile_sim.engine.group import UNSET, Group, merge
 from cutile_sim.engine.instructions import Branch, Halt, Join, Jump, Run
 from cutile_sim.engine.plan import Number, Plan
+from cutile_sim.engine.structure import carrier_of
 from cutile_sim.errors import BudgetExceededError, CutileSimError, InternalError, KernelError
 from cutile_sim.memory.access import LaneFault
-from cutile_sim.tileir.core import Op, Value
+from cutile_sim.tileir.core import Op
 from cutile_sim.tileir.types import TileType
 
 PATIENCE_TURNS = 1000
@@ -94,7 +94,8 @@ class Machine:
             return
         self.slots = [UNSET] * plan.slot_count
         for value, number in zip(plan.parameters, parameters, strict=True):
-            self.slots[value.index] = np.array([[[number]]], _carrier(value))
+            assert isinstance(value.type, TileType)
+            self.slots[value.index] = np.array([[[number]]], carrier_of(value.type))
         self._steps(plan.prologue, self.slots)
         if remembers:
             plan.begun = key, self.slots
@@ -252,12 +253,6 @@ class Machine:
                 location=op.location if op is not None else None,
                 block=self.cx.group.block_at((0, 0, 0)) if op is not None else None,
             )
-
-
-def _carrier(parameter: Value) -> np.dtype:
-    assert isinstance(parameter.type, TileType)
-    element = parameter.type.element
-    return element.carrier if isinstance(element, ElementType) else np.dtype(np.int64)
 
 
 def _take(ready: list[Group]) -> Group:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cutile_sim.dtypes import ElementType
 from cutile_sim.tileir.core import Op, Region, Value
 from cutile_sim.tileir.types import TileType
@@ -56,12 +58,16 @@ WINDOW_SHARE = 4
 """A loaded tile that needs no conversion is mostly a window of memory that is read once: it counts for so much less."""
 
 
+def carrier_of(kind: TileType) -> np.dtype:
+    """The type of the arrays that carry tiles of a type; a pointer is an int64."""
+    return kind.element.carrier if isinstance(kind.element, ElementType) else np.dtype(np.int64)
+
+
 def tile_bytes(value: Value, maker: Op | None = None) -> int:
     """Bytes the engine needs to carry a value of one block, made by `maker`; 0 for what is not a tile."""
     if not isinstance(value.type, TileType):
         return 0
-    element = value.type.element
-    item = element.carrier.itemsize if isinstance(element, ElementType) else 8
+    element, item = value.type.element, carrier_of(value.type).itemsize
     count = 1
     for n in value.type.shape:
         count *= n

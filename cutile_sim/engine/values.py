@@ -15,7 +15,7 @@ import numpy as np
 
 from cutile_sim.dtypes import ElementType
 from cutile_sim.memory.access import Places
-from cutile_sim.tileir.types import ViewType
+from cutile_sim.tileir.types import GatherScatterViewType, ViewType
 
 Batched = np.ndarray
 Uniform = int
@@ -44,6 +44,15 @@ class TensorView:
         )
 
 
+class Axis(NamedTuple):
+    """A tile dimension: elements from one tile to the next and of a tile; extent and stride of the tensor there."""
+
+    pitch_elems: int
+    tile_elems: int
+    extent: int
+    stride_elems: int
+
+
 class Span(NamedTuple):
     """Where a window of tiles lies: the address of its first element, the lowest one and the end of the highest, its
     shape (z, y, x, *tile) and strides.
@@ -60,17 +69,32 @@ class Span(NamedTuple):
 class TileView:
     """A tensor view cut into tiles as its Tile IR type says. Only to be read.
 
-    What `ops.locate` has found out about it: `axes`, False before that, None where blocks differ; and the span of the
-    last tiles that were located, with their index and batch axes, for which the next launch may ask again.
+    `last_span` is that of the last tiles that were located, with their index and batch axes, for which the next launch
+    may ask again.
     """
 
     tensor: TensorView
     type: ViewType
-    axes: tuple[tuple[int, int, int, int], ...] | Literal[False] | None = field(default=False, init=False, repr=False)
+    _axes: tuple[Axis, ...] | Literal[False] | None = field(default=False, init=False, repr=False)
     last_span: tuple[tuple[np.ndarray, ...], tuple[int, ...], Span] | None = field(default=None, init=False, repr=False)
 
     def map(self, change: Callable[[np.ndarray], np.ndarray]) -> TileView:
         return TileView(self.tensor.map(change), self.type)
+
+    def axes(self) -> tuple[Axis, ...] | None:
+        """Each tile dimension, if all blocks share its numbers and none has a place for each lane. Found once."""
+        if self._axes is False:
+            self._axes = self._find_axes()
+        return self._axes
+
+    def _find_axes(self) -> tuple[Axis, ...] | None:
+        kind, tensor = self.type, self.tensor
+        if isinstance(kind, GatherScatterViewType) or not isinstance(tensor.base, int):
+            return None
+        extents, strides = [tensor.shape[d] for d in kind.dim_map], [tensor.strides_elems[d] for d in kind.dim_map]
+        if not all(isinstance(n, int) for n in (*extents, *strides)):
+            return None
+        return tuple(map(Axis, kind.pitches, kind.tile_shape, extents, strides))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +118,11 @@ class SharedTiles:
     def each(self) -> np.ndarray:
         """A tile a block, as other values are."""
         return self.tiles[self.which]
+
+
+def each(value: np.ndarray | SharedTiles) -> np.ndarray:
+    """The value with a tile a block."""
+    return value.each() if isinstance(value, SharedTiles) else value
 
 
 class Deferred:

@@ -194,18 +194,13 @@ def _address_of(array: np.ndarray) -> int:
         return array.__array_interface__["data"][0]
 
 
-@lru_cache(maxsize=4096)
-def _ndarray_layout(
-    dtype: np.dtype, shape: tuple[int, ...], strides_bytes: tuple[int, ...]
-) -> tuple[ArrayDType | None, Layout]:
-    return _dtype_of(dtype), layout(shape, strides_bytes, dtype.itemsize or 1)
-
-
 def _read_ndarray(array: np.ndarray, name: str) -> ArrayArg:
-    shape = array.shape
-    dtype, (strides_elems, span_bytes, problem) = _ndarray_layout(array.dtype, shape, array.strides)
+    dtype = _dtype_of(array.dtype)
     if dtype is None or isinstance(array, np.ma.MaskedArray):
         raise _refusal(array, name)
+    size_bytes = dtype.element.size_bytes
+    shape = array.shape
+    strides_elems, span_bytes, problem = layout(shape, array.strides, size_bytes)
     if problem:
         raise UsageError(f"parameter '{name}': the array {problem}")
     address = _address_of(array)
@@ -213,7 +208,7 @@ def _read_ndarray(array: np.ndarray, name: str) -> ArrayArg:
         base_address, base_bytes = address, span_bytes
     else:
         base_address, base_bytes = _byte_bounds(_root(array))
-    check_placement(name, "array", address, span_bytes, dtype.element.size_bytes, base_address, base_bytes)
+    check_placement(name, "array", address, span_bytes, size_bytes, base_address, base_bytes)
     return ArrayArg(
         *(name, dtype.element, dtype.name, address, shape, strides_elems, span_bytes),
         *(array.flags.writeable, base_address, base_bytes, array),

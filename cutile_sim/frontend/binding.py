@@ -11,8 +11,6 @@ import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from cutile_sim.dtypes import F32, I1, I32, I64
 from cutile_sim.errors import UsageError, UsageOverflowError, UsageTypeError
 from cutile_sim.frontend.annotations import Annotation, EachItem, Items, KernelParameters, Leaf
@@ -80,11 +78,11 @@ def bind(args: Sequence[Any], parameters: KernelParameters) -> Binding:
             else f"Kernel expects 0 arguments but {len(args)} {'was' if len(args) == 1 else 'were'} given"
         )
     params: list[LaunchParam] = []
-    descriptions = [
+    descriptions = tuple(
         _bind_one(arg, annotation, (index,), names, params)
         for index, (arg, annotation) in enumerate(zip(args, parameters.annotations, strict=True))
-    ]
-    return Binding(tuple(descriptions), params)
+    )
+    return Binding(descriptions, params)
 
 
 def _bind_one(
@@ -92,8 +90,6 @@ def _bind_one(
 ) -> Description:
     if type(arg) is tuple:
         return _bind_tuple(arg, annotation, path, names, params)
-    if type(arg) is np.ndarray and type(annotation) is Leaf and not annotation.constant:
-        return _bind_array(arg, annotation, path, names, params)
     if not isinstance(annotation, Leaf):
         raise UsageTypeError(
             "Received a non-tuple argument for a parameter annotated as a tuple"
@@ -113,18 +109,12 @@ def _bind_one(
     if isinstance(arg, list):
         return _bind_list(arg, annotation, path, names, params)
     if is_array(arg):
-        return _bind_array(arg, annotation, path, names, params)
+        array = read_array(arg, _name(path, names))
+        _, description, index_params = specialize(array, annotation.array)
+        params.append(PointerParam(array))
+        params.extend(index_params)
+        return description
     raise _not_supported(arg, path, names)
-
-
-def _bind_array(
-    arg: Any, annotation: Leaf, path: tuple[int, ...], names: tuple[str, ...], params: list[LaunchParam]
-) -> ArrayDescription:
-    array = read_array(arg, _name(path, names))
-    _, description, index_params = specialize(array, annotation.array)
-    params.append(PointerParam(array))
-    params.extend(index_params)
-    return description
 
 
 def _bind_tuple(
@@ -247,8 +237,6 @@ def _invalid(path: tuple[int, ...]) -> str:
 
 
 def _name(path: tuple[int, ...], names: tuple[str, ...]) -> str:
-    if len(path) == 1:
-        return names[path[0]]
     return names[path[0]] + "".join([f"[{index}]" for index in path[1:]])
 
 

@@ -7,6 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 
+def is_one_number(values: np.ndarray) -> bool:
+    """Whether an array is seen by its strides to hold one number in all places, as what is broadcast does."""
+    return values.size > 0 and not any(s for n, s in zip(values.shape, values.strides, strict=True) if n > 1)
+
+
 def even_items(first: int, shape: Sequence[int], steps: Sequence[int]) -> np.ndarray:
     """Items (int64, of that shape): the first plus so many steps along each axis. Not to be written to."""
     items: np.ndarray = np.full((1,) * len(shape), first, np.int64)

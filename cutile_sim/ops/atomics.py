@@ -10,6 +10,7 @@ from cutile_sim.dtypes import ElementType, to_carrier, to_storage
 from cutile_sim.engine.context import Context
 from cutile_sim.engine.values import TileView
 from cutile_sim.memory.access import Places, check_written, parts, spread
+from cutile_sim.memory.even import is_one_number
 from cutile_sim.ops.atomic_updates import apply, combined, in_turn
 from cutile_sim.ops.locate import locate
 from cutile_sim.ops.memory import pointee
@@ -28,7 +29,7 @@ def _launch_order(cx: Context, array: np.ndarray) -> np.ndarray:
 
 def _taken(array: np.ndarray, lanes: np.ndarray | None, count: int) -> np.ndarray:
     """The chosen lanes, or all of them, in a row of `count`; of stride 0 where it is one number for all."""
-    if array.size and not any(array.strides):
+    if is_one_number(array):
         return np.broadcast_to(array.flat[0], (count,))
     return array.flatten() if lanes is None else array[lanes]
 

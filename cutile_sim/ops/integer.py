@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cutile_sim.memory.even import is_one_number
 from cutile_sim.ops.registry import implements
 from cutile_sim.optable.encoding import ComparisonPredicate, RoundingMode, Signedness
 
@@ -58,14 +59,13 @@ def muli(lhs: np.ndarray, rhs: np.ndarray, *, out: np.ndarray | None = None) -> 
     """Product modulo 2**width: the low half of the full product, of either signedness."""
     for factor, other in ((rhs, lhs), (lhs, rhs)):
         # Indices times the stride of a contiguous array, spread over the tile or not.
-        if _is_everywhere(factor, 1) and np.broadcast_shapes(factor.shape, other.shape) == other.shape:
+        if (
+            is_one_number(factor)
+            and factor.flat[0] == 1
+            and np.broadcast_shapes(factor.shape, other.shape) == other.shape
+        ):
             return other
     return np.multiply(lhs, rhs, out=out)
-
-
-def _is_everywhere(values: np.ndarray, number: int) -> bool:
-    """Whether an array is seen at once to hold one number in all places."""
-    return (values.size == 1 or not any(values.strides)) and values.flat[0] == number
 
 
 @implements("mulhii")

@@ -20,7 +20,7 @@ from cutile_sim.memory.even import even_steps
 from cutile_sim.memory.space import AddressSpace
 from cutile_sim.ops.whole_tiles import WholeTiles, whole_tiles
 from cutile_sim.ops.windows import Edge, Lanes, Window
-from cutile_sim.tileir.types import GatherScatterViewType, PartitionViewType
+from cutile_sim.tileir.types import GatherScatterViewType
 
 MAX_EDGE_PARTS = 16
 STILL = (0, 0, 0)
@@ -110,15 +110,6 @@ def _unsigned(index: np.ndarray) -> np.ndarray:
     return wide & ((1 << (8 * index.dtype.itemsize)) - 1)
 
 
-def _steps_of(view: TileView) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Elements from one tile to the next, and the tensor dimension, of each tile dimension."""
-    kind = view.type
-    if isinstance(kind, PartitionViewType):
-        return kind.tile_shape, kind.dim_map
-    assert not isinstance(kind, GatherScatterViewType)
-    return kind.traversal_strides, kind.dim_map
-
-
 def _affine(index: np.ndarray) -> tuple[int, tuple[int, int, int]] | None:
     """(first, step along each batch axis) of an evenly spaced index [z, y, x], read as unsigned; else None."""
     size = index.size
@@ -140,24 +131,8 @@ def _affine(index: np.ndarray) -> tuple[int, tuple[int, int, int]] | None:
     return None if found is None or int(index.min()) < 0 else (first, found[1])  # type: ignore[return-value]
 
 
-def _axes(view: TileView) -> tuple[tuple[int, int, int, int], ...] | None:
-    """(elements from one tile to the next, elements of a tile, extent, stride in elements) of each tile dimension, if
-    all blocks share these numbers.
-    """
-    tensor = view.tensor
-    if isinstance(view.type, GatherScatterViewType) or not isinstance(tensor.base, int):
-        return None
-    pitches, dim_map = _steps_of(view)
-    extents, strides = [tensor.shape[d] for d in dim_map], [tensor.strides_elems[d] for d in dim_map]
-    if not all(isinstance(n, int) for n in (*extents, *strides)):
-        return None
-    return tuple(zip(pitches, view.type.tile_shape, extents, strides, strict=True))  # type: ignore[arg-type]
-
-
 def _affine_dims(view: TileView, index: tuple[np.ndarray, ...]) -> list[_Dim] | None:
-    if view.axes is False:
-        view.axes = _axes(view)
-    axes = view.axes
+    axes = view.axes()
     if axes is None:
         return None
     dims = []
@@ -309,9 +284,8 @@ def _elements(view: TileView, index: tuple[np.ndarray, ...]) -> list[tuple[int, 
             else:
                 found.append((i, index[i].reshape((*index[i].shape, *(1,) * rank)) + ramp))
         else:
-            pitches, dim_map = _steps_of(view)
-            first = index[i].reshape((*index[i].shape, *(1,) * rank)) * pitches[i]
-            found.append((dim_map[i], first + ramp))
+            first = index[i].reshape((*index[i].shape, *(1,) * rank)) * kind.pitches[i]
+            found.append((kind.dim_map[i], first + ramp))
     return found
 
 

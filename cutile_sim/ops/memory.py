@@ -7,6 +7,7 @@ import numpy as np
 from cutile_sim.dtypes import ElementType, to_carrier, to_storage
 from cutile_sim.engine.context import Context
 from cutile_sim.memory.access import Places, gather, scatter, spread
+from cutile_sim.memory.even import is_one_number
 from cutile_sim.ops.registry import implements
 from cutile_sim.tileir.types import PointerType, TileType
 
@@ -28,7 +29,7 @@ def offset(ptr: np.ndarray, offset: np.ndarray, *, result_type: TileType, only_a
     """
     size = pointee(result_type).size_bytes
     items = offset.astype(np.int64, copy=False)
-    if only_accessed and ptr.size and not any(ptr.strides[i] for i, n in enumerate(ptr.shape) if n > 1):
+    if only_accessed and is_one_number(ptr):
         shape = np.broadcast_shapes(ptr.shape, items.shape)
         return Places(int(ptr.flat[0]), np.broadcast_to(items, shape), size)
     return ptr + items * np.int64(size)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from cutile_sim.dtypes import F8E4M3FN, F8E5M2, F16, F32
+from cutile_sim.engine.values import each
 from cutile_sim.ops import mma_float8
-from cutile_sim.ops.products import Factor, each, product, product_in_float64
+from cutile_sim.ops.products import Factor, product, product_in_float64
 from cutile_sim.ops.registry import implements
 from cutile_sim.optable.encoding import RoundingMode, Signedness
 from cutile_sim.rounding import round_to

@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from cutile_sim.blas import blas_threads
-from cutile_sim.engine.values import SharedTiles
+from cutile_sim.engine.values import SharedTiles, each
 
 _LARGE_OPERANDS = 1 << 14
 """So many elements of both operands take longer to convert than a call of NumPy's takes."""
@@ -47,11 +47,6 @@ def product(lhs: Factor, rhs: Factor) -> np.ndarray:
         if worth_it and adds_alike(lhs.dtype, (down, m), k, (n, across), layouts, blas_threads()):
             return _stacked(lhs, rhs, rows, columns)
     return np.matmul(lhs, rhs)
-
-
-def each(factor: Factor) -> np.ndarray:
-    """A factor with a tile a block."""
-    return factor.each() if isinstance(factor, SharedTiles) else factor
 
 
 def _of_shared(lhs: SharedTiles, rhs: SharedTiles) -> np.ndarray:

@@ -9,14 +9,14 @@ import numpy as np
 
 from cutile_sim.dtypes import to_carrier, to_storage
 from cutile_sim.engine.context import Context
-from cutile_sim.engine.values import Deferred, SharedTiles, TensorView, TileView, uniform
+from cutile_sim.engine.values import Deferred, SharedTiles, TensorView, TileView, each, uniform
 from cutile_sim.memory.access import gather, scatter
 from cutile_sim.ops.locate import locate
 from cutile_sim.ops.memory import ORDER_ONLY
 from cutile_sim.ops.registry import implements
 from cutile_sim.ops.whole_tiles import WholeTiles
 from cutile_sim.ops.windows import Edge, Lanes, Window
-from cutile_sim.tileir.types import PaddingValue, StridedViewType, TensorViewType, TileType, ViewType, element_of
+from cutile_sim.tileir.types import PaddingValue, TensorViewType, TileType, ViewType, element_of
 
 
 @implements("make_tensor_view")
@@ -72,9 +72,8 @@ def get_tensor_shape(src: TensorView, *, result_type: TileType) -> tuple[np.ndar
 def get_index_space_shape(src: TileView, *, result_type: TileType) -> tuple[np.ndarray, ...]:
     """How many tiles there are along each dimension of the index space, the last ones possibly partial."""
     view = src.type
-    step = view.traversal_strides if isinstance(view, StridedViewType) else view.tile_shape
     dims = getattr(view, "dim_map", tuple(range(len(view.tile_shape))))
-    return _scalars([-(-src.tensor.shape[d] // s) for d, s in zip(dims, step, strict=True)], result_type)
+    return _scalars([-(-src.tensor.shape[d] // s) for d, s in zip(dims, view.pitches, strict=True)], result_type)
 
 
 _PADDING = {
@@ -121,7 +120,7 @@ def load_view_tko(
     if isinstance(place, WholeTiles):
         tiles = place.read()
         cx.counts.bytes_loaded += prod(place.shape) * element.size_bytes * cx.repeats(place.shape)
-        return (tiles.each() if isinstance(tiles, SharedTiles) and not only_multiplied else tiles), None
+        return tiles if only_multiplied else each(tiles), None
     assert isinstance(place, Lanes)
     lanes = place.valid
     stored = gather(cx.space, place.addresses, element, lanes)

@@ -10,7 +10,6 @@ from cutile_sim.dtypes import ElementType, to_carrier
 from cutile_sim.engine.values import SharedTiles, TileView
 from cutile_sim.memory.access import check_range, check_writeable, window
 from cutile_sim.memory.space import AddressSpace, Allocation
-from cutile_sim.tileir.types import GatherScatterViewType, PartitionViewType
 
 MIN_LANES = 64
 """Smaller tiles are found faster lane by lane."""
@@ -62,26 +61,24 @@ def whole_tiles(
 
     None where they are not all whole inside the tensor and its memory, or where another way is better.
     """
-    kind, tensor = view.type, view.tensor
-    size = tensor.element.size_bytes
-    if isinstance(kind, GatherScatterViewType) or not isinstance(tensor.base, int):
+    axes, tile, base = view.axes(), view.type.tile_shape, view.tensor.base
+    element = view.tensor.element
+    size = element.size_bytes
+    if axes is None or np.prod(tile) < MIN_LANES:
         return None
-    pitches = kind.tile_shape if isinstance(kind, PartitionViewType) else kind.traversal_strides
-    allocation = space.find(tensor.base)
-    if allocation is None or (tensor.base - allocation.address) % size or np.prod(kind.tile_shape) < MIN_LANES:
+    assert isinstance(base, int)
+    allocation = space.find(base)
+    if allocation is None or (base - allocation.address) % size:
         return None
-    first = np.full((1, 1, 1), (tensor.base - allocation.address) // size, np.int64)
+    first = np.full((1, 1, 1), (base - allocation.address) // size, np.int64)
     strides = []
-    for number, pitch, length, d in zip(index, pitches, kind.tile_shape, kind.dim_map, strict=True):
-        extent, stride = tensor.shape[d], tensor.strides_elems[d]
-        if not isinstance(extent, int) or not isinstance(stride, int) or stride < 0:
-            return None
-        if number.min() < 0 or int(number.max()) * pitch + length > extent:
+    for number, (pitch, length, extent, stride) in zip(index, axes, strict=True):
+        if stride < 0 or number.min() < 0 or int(number.max()) * pitch + length > extent:
             return None
         first = first + number * (pitch * stride)
         strides.append(stride)
-    span = sum((n - 1) * s for n, s in zip(kind.tile_shape, strides, strict=True))
+    span = sum((n - 1) * s for n, s in zip(tile, strides, strict=True))
     if not check_range(allocation, int(first.min()) * size, (int(first.max()) + span + 1) * size):
         return None
     first = np.broadcast_to(first, np.broadcast_shapes(first.shape, batch))
-    return WholeTiles(allocation, first, kind.tile_shape, tuple(strides), tensor.element)
+    return WholeTiles(allocation, first, tile, tuple(strides), element)

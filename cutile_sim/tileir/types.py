@@ -99,6 +99,11 @@ class PartitionViewType:
     dim_map: tuple[int, ...]
     padding: PaddingValue
 
+    @property
+    def pitches(self) -> tuple[int, ...]:
+        """Elements from one tile to the next along each tile dimension."""
+        return self.tile_shape
+
     def __str__(self) -> str:
         return f"partition_view<{_tile(self.tile_shape)}{_padding(self.padding)}{self.tensor}{_map(self.dim_map)}>"
 
@@ -115,6 +120,11 @@ class StridedViewType:
     dim_map: tuple[int, ...]
     padding: PaddingValue
 
+    @property
+    def pitches(self) -> tuple[int, ...]:
+        """Elements from one tile to the next along each tile dimension."""
+        return self.traversal_strides
+
     def __str__(self) -> str:
         strides = f"traversal_strides=[{_dims(self.traversal_strides, ',')}], "
         padding, dim_map = _padding(self.padding), _map(self.dim_map)
@@ -129,6 +139,11 @@ class GatherScatterViewType:
     tensor: TensorViewType
     sparse_dim: int
     padding: PaddingValue
+
+    @property
+    def pitches(self) -> tuple[int, ...]:
+        """Elements from one tile to the next along each tile dimension but the sparse one."""
+        return self.tile_shape
 
     def __str__(self) -> str:
         padding = _padding(self.padding)

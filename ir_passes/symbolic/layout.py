@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cutile_sim.tileir.core import Op
-from cutile_sim.tileir.types import StridedViewType, TensorViewType
+from cutile_sim.tileir.types import TensorViewType
 from ir_passes.symbolic.conditions import ALWAYS, NEVER, Condition, less, unknowns
 from ir_passes.symbolic.evaluate import replace, replace_in
 from ir_passes.symbolic.members import pointer_of
@@ -144,9 +144,8 @@ def _tile_view(op: Op, operands: Sequence[Followed], facts: Sequence[Poly]) -> F
 def index_space(view: Tiles) -> tuple[Poly, ...]:
     """How many tiles a view has along each dimension."""
     kind = view.type
-    steps = kind.traversal_strides if isinstance(kind, StridedViewType) else kind.tile_shape
     dims = getattr(kind, "dim_map", tuple(range(len(kind.tile_shape))))
-    return tuple(quotient(view.tensor.shape[d] + (s - 1), Poly.of(s)) for d, s in zip(dims, steps, strict=True))
+    return tuple(quotient(view.tensor.shape[d] + (s - 1), Poly.of(s)) for d, s in zip(dims, kind.pitches, strict=True))
 
 
 def _same(op: Op, operands: Sequence[Followed], facts: Sequence[Poly]) -> Followed:

@@ -167,8 +167,7 @@ def _dimensions(
             first, along = number, i
         else:
             assert isinstance(kind, (PartitionViewType, StridedViewType))
-            steps = kind.tile_shape if isinstance(kind, PartitionViewType) else kind.traversal_strides
-            first, along = number * steps[i], kind.dim_map[i]
+            first, along = number * kind.pitches[i], kind.dim_map[i]
         found.append(Dimension(first, first + lane_term(i, size), along, view.tensor.shape[along]))
     return tuple(found)
 
